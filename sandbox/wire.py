@@ -1,0 +1,281 @@
+"""The protocol between supervisor and worker: frames, messages, and their validation.
+
+A frame is a little-endian 32-bit length and that many bytes of JSON: a list of messages.
+A message is a list whose first item names it. The vocabulary below is the only place where
+either side spells those names.
+
+    supervisor -> worker   run, result, error
+    worker -> supervisor   ready, call, cancel, log, done
+
+Knows: bytes. Does not know: sockets, processes, what a message makes happen.
+The supervisor treats every byte from a worker as hostile: `parse_messages` rebuilds each message
+from checked parts, and raises `WireProtocolError` for anything no worker of ours would send.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final, Literal
+
+from sandbox import values
+from sandbox.errors import WireProtocolError
+from sandbox.values import JsonValue
+
+HEADER_BYTES: Final = 4
+FRAME_OVERHEAD_BYTES: Final = 64 * 1024
+"""What a frame may hold beyond the value or log text it carries: names, ids, a traceback."""
+
+RUN: Final = "run"
+RESULT: Final = "result"
+ERROR: Final = "error"
+READY: Final = "ready"
+CALL: Final = "call"
+CANCEL: Final = "cancel"
+LOG: Final = "log"
+DONE: Final = "done"
+
+BROKEN_START: Final = "set-up"
+"""Name of the step a worker reports as failed when it could not be set up at all."""
+
+MAX_NAME_CHARS: Final = 512
+MAX_CALL_ID: Final = 2**53
+MAX_LINE: Final = 2**31
+MAX_TRACE_FRAMES: Final = 50
+MAX_TEXT_CHARS: Final = 64 * 1024
+"""Bound of each text of a failure but the message, which the output ledger bounds."""
+
+DoneKind = Literal["policy", "exception", "memory-limit", "invalid-output", "output-limit"]
+DONE_KINDS: Final[frozenset[str]] = frozenset(DoneKind.__args__)  # type: ignore[attr-defined]  # a Literal has them
+"""Failure kinds a worker may report of its own program; the others are the supervisor's to say."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ready:
+    """The worker is locked down and waits for its program."""
+
+    steps: tuple[tuple[str, bool, str], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """The program calls a host function."""
+
+    id: int
+    namespace: str
+    member: str
+    arguments: JsonValue
+    line: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cancel:
+    """The program no longer waits for a call."""
+
+    id: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Log:
+    """The program printed; the text need not end a line."""
+
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DoneFailure:
+    """The program failed, in the worker's words."""
+
+    kind: DoneKind
+    message: str
+    error_type: str | None
+    line: int | None
+    hint: str | None
+    traceback: tuple[tuple[int, str, str], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Done:
+    """The program ended."""
+
+    has_value: bool
+    value: JsonValue
+    failure: DoneFailure | None
+    hint: str | None
+
+
+FromWorker = Ready | Call | Cancel | Log | Done
+
+
+def frame(payload: bytes) -> bytes:
+    """Return the payload with its length in front."""
+    return len(payload).to_bytes(HEADER_BYTES, "little") + payload
+
+
+def pack(messages: list[bytes]) -> bytes:
+    """Return one frame of already encoded messages."""
+    return frame(b"[" + b",".join(messages) + b"]")
+
+
+class FrameBuffer:
+    """Bytes received so far, cut into frames.
+
+    Args:
+        max_frame_bytes: A longer announced frame raises before its bytes are kept.
+    """
+
+    __slots__ = ("_bytes", "_max_frame_bytes")
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self._bytes = bytearray()
+        self._max_frame_bytes = max_frame_bytes
+
+    def feed(self, data: bytes) -> None:
+        """Add received bytes."""
+        self._bytes += data
+
+    def next_payload(self) -> bytes | None:
+        """Return the next whole frame's payload, or None until more bytes arrive.
+
+        Raises:
+            WireProtocolError: The peer announced a frame above the bound.
+        """
+        buffer = self._bytes
+        if len(buffer) < HEADER_BYTES:
+            return None
+        length = int.from_bytes(buffer[:HEADER_BYTES], "little")
+        if length > self._max_frame_bytes:
+            raise WireProtocolError(f"a frame of {length} bytes was announced; the bound is {self._max_frame_bytes}")
+        end = HEADER_BYTES + length
+        if len(buffer) < end:
+            return None
+        payload = bytes(buffer[HEADER_BYTES:end])
+        del buffer[:end]
+        return payload
+
+
+def decode_payload(payload: bytes) -> list[Any]:
+    """Return the messages of a frame as plain JSON values.
+
+    Raises:
+        WireProtocolError: The bytes are not a JSON list.
+    """
+    try:
+        messages = values.decode(payload)
+    except ValueError as error:
+        raise WireProtocolError("a frame is not JSON") from error
+    if type(messages) is not list:
+        raise WireProtocolError("a frame is not a list of messages")
+    return messages
+
+
+def parse_message(message: Any) -> FromWorker:
+    """Rebuild one worker message from checked parts.
+
+    Raises:
+        WireProtocolError: Not a message a worker of ours sends.
+    """
+    if type(message) is not list or not message or type(message[0]) is not str:
+        raise WireProtocolError("a message is not a list that starts with its name")
+    parse = _PARSERS.get(message[0])
+    if parse is None:
+        raise WireProtocolError("a message has an unknown name")
+    return parse(message)
+
+
+def _parse_ready(message: list[Any]) -> Ready:
+    _expect(len(message) == 2 and type(message[1]) is list)
+    steps = []
+    for step in message[1]:
+        _expect(type(step) is list and len(step) == 3 and type(step[1]) is bool)
+        steps.append((_text(step[0], MAX_NAME_CHARS), step[1], _text(step[2], MAX_TEXT_CHARS)))
+    return Ready(tuple(steps))
+
+
+def _parse_call(message: list[Any]) -> Call:
+    _expect(len(message) == 6)
+    _, call_id, namespace, member, arguments, line = message
+    return Call(
+        _call_id(call_id),
+        _text(namespace, MAX_NAME_CHARS),
+        _text(member, MAX_NAME_CHARS),
+        arguments,
+        _line(line),
+    )
+
+
+def _parse_cancel(message: list[Any]) -> Cancel:
+    _expect(len(message) == 2)
+    return Cancel(_call_id(message[1]))
+
+
+def _parse_log(message: list[Any]) -> Log:
+    _expect(len(message) == 2 and type(message[1]) is str)
+    return Log(message[1])
+
+
+def _parse_done(message: list[Any]) -> Done:
+    _expect(len(message) == 2 and type(message[1]) is dict)
+    body = message[1]
+    failure = body.get("failure")
+    return Done(
+        has_value="value" in body and failure is None,
+        value=body.get("value"),
+        failure=None if failure is None else _parse_failure(failure),
+        hint=_optional_text(body.get("hint")),
+    )
+
+
+def _parse_failure(body: Any) -> DoneFailure:
+    _expect(type(body) is dict and body.get("kind") in DONE_KINDS and type(body.get("message")) is str)
+    frames = body.get("traceback", [])
+    _expect(type(frames) is list)
+    traceback = []
+    for item in frames[:MAX_TRACE_FRAMES]:
+        _expect(type(item) is list and len(item) == 3)
+        line = _line(item[0])
+        _expect(line is not None)
+        assert line is not None
+        traceback.append((line, _text(item[1], MAX_NAME_CHARS), _text(item[2], MAX_TEXT_CHARS)))
+    return DoneFailure(
+        kind=body["kind"],
+        message=body["message"],
+        error_type=_optional_text(body.get("errorType"), MAX_NAME_CHARS),
+        line=_line(body.get("line")),
+        hint=_optional_text(body.get("hint")),
+        traceback=tuple(traceback),
+    )
+
+
+_PARSERS: Final = {
+    READY: _parse_ready,
+    CALL: _parse_call,
+    CANCEL: _parse_cancel,
+    LOG: _parse_log,
+    DONE: _parse_done,
+}
+
+
+def _expect(condition: bool) -> None:
+    if not condition:
+        raise WireProtocolError("a message does not have its form")
+
+
+def _call_id(value: Any) -> int:
+    _expect(type(value) is int and 0 < value <= MAX_CALL_ID)
+    return int(value)
+
+
+def _line(value: Any) -> int | None:
+    if value is None:
+        return None
+    _expect(type(value) is int and 0 < value <= MAX_LINE)
+    return int(value)
+
+
+def _text(value: Any, max_chars: int) -> str:
+    _expect(type(value) is str)
+    return str(value[:max_chars])
+
+
+def _optional_text(value: Any, max_chars: int = MAX_TEXT_CHARS) -> str | None:
+    return None if value is None else _text(value, max_chars)

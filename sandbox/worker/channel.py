@@ -1,0 +1,79 @@
+"""The worker's end of the wire.
+
+Messages wait in a list and leave together in one frame when the loop has nothing else to run;
+printed text leaves at once, because a program that is killed must keep what it printed.
+
+Knows: frames and the one socket. Does not know: what messages mean.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from typing import Any, Final
+
+from sandbox import values, wire
+
+_RECEIVE_BYTES: Final = 256 * 1024
+_MAX_FRAME_BYTES: Final = 2**32 - 1
+"""What the header can say. The supervisor is trusted and bounds what it sends."""
+
+
+class SupervisorGoneError(Exception):
+    """The supervisor closed the wire; there is nobody left to work for."""
+
+
+class Channel:
+    """Sends and receives whole messages over a connected stream socket."""
+
+    __slots__ = ("_buffer", "_outgoing", "_poll", "_socket")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._buffer = wire.FrameBuffer(_MAX_FRAME_BYTES)
+        self._outgoing: list[bytes] = []
+        # A poll object and not settimeout: that would call fcntl, which the kernel wall refuses.
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+
+    def post(self, message: bytes) -> None:
+        """Queue a message for the next flush."""
+        self._outgoing.append(message)
+
+    def flush(self) -> None:
+        """Send what is queued as one frame."""
+        if self._outgoing:
+            payload = wire.pack(self._outgoing)
+            self._outgoing.clear()
+            self._socket.sendall(payload)
+
+    def receive(self, timeout_seconds: float | None) -> list[Any]:
+        """Return the messages of the frames that are there, values deep-frozen.
+
+        Args:
+            timeout_seconds: How long to wait for a first whole frame; None waits for ever, 0 not at all.
+
+        Raises:
+            SupervisorGoneError: The other end is closed.
+        """
+        messages = self._take_frames()
+        while not messages:
+            if timeout_seconds is not None and not self._poll.poll(max(timeout_seconds, 0) * 1000):
+                return messages
+            try:
+                data = self._socket.recv(_RECEIVE_BYTES)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                raise SupervisorGoneError
+            self._buffer.feed(data)
+            messages = self._take_frames()
+        return messages
+
+    def _take_frames(self) -> list[Any]:
+        messages: list[Any] = []
+        while (payload := self._buffer.next_payload()) is not None:
+            decoded = values.decode(payload, frozen=True)
+            assert isinstance(decoded, list)
+            messages.extend(decoded)
+        return messages

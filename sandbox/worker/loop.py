@@ -1,0 +1,242 @@
+"""The event loop of a program: stdlib asyncio tasks driven by one blocking socket.
+
+asyncio's own loops carry a selector, a self-pipe and thread hand-over, none of which a program
+needs, and all of which the kernel wall forbids. This one runs what is ready, sends what was
+queued, and blocks in `recv` when nothing else can happen. Tasks, futures, locks, queues,
+timeouts and task groups are the standard library's, so programs find the semantics they know.
+
+Knows: callbacks, timers, host calls by number. Does not know: programs, namespaces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import itertools
+import time
+from asyncio import events, tasks
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from sandbox import values, wire
+from sandbox.worker.channel import Channel
+
+Context = contextvars.Context
+_CALL = wire.CALL.encode()
+
+
+class DeadlockError(RuntimeError):
+    """Nothing is runnable, no timer is set and no call is pending: the wait would never end."""
+
+
+class CallFuture(asyncio.Future[Any]):
+    """The answer of one host call. Cancelling it tells the host that nobody waits any more."""
+
+    loop: WireLoop
+    call_id: int
+    make_error: Callable[[str], BaseException]
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Give the call up; its later answer is dropped."""
+        if not super().cancel(msg):
+            return False
+        self.loop.give_up(self.call_id)
+        return True
+
+
+class Handle:
+    """A callback that waits for its turn. What `call_soon` and `call_at` return."""
+
+    __slots__ = ("_args", "_callback", "_context", "_when")
+
+    def __init__(
+        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None, when: float = 0.0
+    ) -> None:
+        self._callback: Callable[..., object] | None = callback
+        self._args = args
+        self._context = contextvars.copy_context() if context is None else context
+        self._when = when
+
+    def run(self) -> None:
+        """Call back, unless cancelled."""
+        if self._callback is not None:
+            self._context.run(self._callback, *self._args)
+
+    def cancel(self) -> None:
+        """Never call back."""
+        self._callback = None
+        self._args = ()
+
+    def cancelled(self) -> bool:
+        """Return whether `cancel` was called."""
+        return self._callback is None
+
+    def when(self) -> float:
+        """Return the loop time a timer is due at."""
+        return self._when
+
+
+class WireLoop(asyncio.AbstractEventLoop):
+    """Runs tasks until a chosen one is done; answers come from the channel."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._ready: deque[Handle] = deque()
+        self._timers: list[tuple[float, int, Handle]] = []
+        self._timer_numbers = itertools.count()
+        self._call_numbers = itertools.count(1)
+        self._pending: dict[int, CallFuture] = {}
+
+    # ---- what asyncio calls
+
+    def call_soon(  # type: ignore[override]  # our own light handle, with the methods asyncio uses
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Handle:
+        """Call back in the next pass."""
+        handle = Handle(callback, args, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Handle:
+        """Call back after `delay` seconds."""
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Handle:
+        """Call back at a time of `time()`."""
+        handle = Handle(callback, args, context, when)
+        heapq.heappush(self._timers, (when, next(self._timer_numbers), handle))
+        return handle
+
+    def time(self) -> float:
+        """Return the loop's clock, in seconds."""
+        return time.monotonic()
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """Return a future of this loop."""
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]  # newer versions pass more options, which the Task takes
+        self, coro: Coroutine[Any, Any, Any], **options: Any
+    ) -> asyncio.Task[Any]:
+        """Schedule a coroutine."""
+        return asyncio.Task(coro, loop=self, **options)
+
+    def get_debug(self) -> bool:
+        """Return False: asyncio's debug mode is never on."""
+        return False
+
+    def is_running(self) -> bool:
+        """Return True: the loop exists only while a program runs."""
+        return True
+
+    def is_closed(self) -> bool:
+        """Return False, see `is_running`."""
+        return False
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Ignore what asyncio would log: errors of tasks nobody awaited, found at the very end."""
+
+    # ---- host calls
+
+    def start_call(
+        self, target: bytes, arguments: bytes, line: int | None, make_error: Callable[[str], BaseException]
+    ) -> CallFuture:
+        """Queue a host call and return the future of its answer.
+
+        Args:
+            target: Namespace and member, encoded, with a comma between.
+            arguments: The arguments, encoded.
+            line: The program's line.
+            make_error: Gives the exception to raise for a failed call's message.
+        """
+        future = CallFuture(loop=self)
+        future.loop = self
+        future.make_error = make_error
+        future.call_id = call_id = next(self._call_numbers)
+        self._pending[call_id] = future
+        where = b"null" if line is None else b"%d" % line
+        self._channel.post(b'["%b",%d,%b,%b,%b]' % (_CALL, call_id, target, arguments, where))
+        return future
+
+    def give_up(self, call_id: int) -> None:
+        """Tell the host that nobody waits for a call any more."""
+        if self._pending.pop(call_id, None) is not None:
+            self._channel.post(values.encode([wire.CANCEL, call_id]))
+
+    # ---- driving
+
+    def run(self, coro: Coroutine[Any, Any, Any]) -> Any:
+        """Run a program's coroutine to its end and return its value.
+
+        Raises:
+            DeadlockError: Nothing can ever finish the program's wait.
+        """
+        events._set_running_loop(self)
+        return self._run_task(self.create_task(coro))
+
+    def run_nested(self, coro: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine from inside a running one: what `asyncio.run` does in a program."""
+        current = tasks.current_task(self)
+        if current is None:
+            return self._run_task(self.create_task(coro))
+        # asyncio allows one current task per loop, so the outer one steps aside.
+        tasks._leave_task(self, current)
+        try:
+            return self._run_task(self.create_task(coro))
+        finally:
+            tasks._enter_task(self, current)
+
+    def _run_task(self, task: asyncio.Task[Any]) -> Any:
+        ready = self._ready
+        while True:
+            # Only what is ready now: a task that keeps itself ready must not starve the wire.
+            for _ in range(len(ready)):
+                ready.popleft().run()
+            if task.done():
+                return task.result()
+            self._channel.flush()
+            self._wait(task)
+
+    def _wait(self, task: asyncio.Task[Any]) -> None:
+        if self._ready:
+            if self._pending:
+                self._answer(self._channel.receive(0))
+        else:
+            timeout = self._seconds_to_next_timer()
+            if self._pending:
+                self._answer(self._channel.receive(timeout))
+            elif timeout is not None:
+                time.sleep(timeout)
+            else:
+                raise DeadlockError(
+                    "nothing left to wait for: no task, timer or call can ever finish this wait"
+                )
+        self._expire_timers()
+
+    def _seconds_to_next_timer(self) -> float | None:
+        while self._timers and self._timers[0][2].cancelled():
+            heapq.heappop(self._timers)
+        return max(self._timers[0][0] - self.time(), 0.0) if self._timers else None
+
+    def _expire_timers(self) -> None:
+        if not self._timers:
+            return
+        now = self.time()
+        while self._timers and self._timers[0][0] <= now:
+            self._ready.append(heapq.heappop(self._timers)[2])
+
+    def _answer(self, messages: list[Any]) -> None:
+        for message in messages:
+            future = self._pending.pop(message[1], None)
+            if future is None or future.done():
+                continue
+            if message[0] == wire.RESULT:
+                future.set_result(message[2])
+            else:
+                future.set_exception(future.make_error(message[2]))

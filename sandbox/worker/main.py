@@ -1,0 +1,58 @@
+"""One worker's life: report, wait for a program, run it, say how it ended.
+
+Knows: the order of things. Does not know: the policy, the modules, the isolation steps.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import traceback
+from typing import Any, Final
+
+from sandbox import values, wire
+from sandbox.isolation.plan import StepReport
+from sandbox.worker.channel import Channel, SupervisorGoneError
+from sandbox.worker.program import run_program
+from sandbox.worker.warmup import warm_up
+
+_OUT_OF_MEMORY: Final = wire.pack(
+    [
+        values.encode(
+            [wire.DONE, {"failure": {"kind": "memory-limit", "message": "MemoryError: the program used all its memory"}}]
+        )
+    ]
+)
+"""Ready before it is needed: when it is needed there may be no memory to build it."""
+
+
+def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], *, language_wall: bool) -> int:
+    """Park until a program arrives, run it, report; returns the exit status of the process."""
+    warm_up(language_wall=language_wall)
+    # Every worker is a copy of one process: without this they would all draw the same numbers.
+    random.seed()
+    channel = Channel(wire_socket)
+    try:
+        channel.post(values.encode([wire.READY, [[step.name, step.active, step.detail] for step in steps]]))
+        channel.flush()
+        (message,) = channel.receive(None)
+        request: dict[str, Any] = values.thaw(message[1])  # type: ignore[assignment]  # the supervisor sends a record
+        try:
+            done = run_program(channel, request, language_wall=language_wall)
+            channel.post(done)
+            channel.flush()
+        except MemoryError:
+            wire_socket.sendall(_OUT_OF_MEMORY)
+    except (SupervisorGoneError, BrokenPipeError, ConnectionResetError):
+        return 0
+    return 0
+
+
+def report_broken_start(descriptor: int) -> None:
+    """Tell the supervisor, in place of `ready`, why this worker never got there."""
+    text = traceback.format_exc(limit=-4)
+    try:
+        os.write(descriptor, wire.pack([values.encode([wire.READY, [[wire.BROKEN_START, False, text]]])]))
+    except OSError:
+        pass  # The supervisor sees the end of the wire instead.

@@ -1,0 +1,256 @@
+"""What a program calls the host through: namespaces, their members, and calls not yet awaited.
+
+A call starts when it is awaited or scheduled, as a coroutine would. Until then it is a
+`PendingCall`, which answers every other use with an error that says to write `await`.
+
+Knows: the shapes a program sees. Does not know: what a member does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any, Final, NoReturn
+
+from sandbox import values
+from sandbox.values import NotJsonError
+from sandbox.worker.loop import CallFuture, WireLoop
+
+_MAX_NAMES_SHOWN: Final = 20
+"""Names listed when an unknown one is asked for. Arbitrary."""
+
+
+class CallError(Exception):
+    """Base of the exception classes that failed host calls raise in a program."""
+
+
+def make_error_class(name: str, member_attributes: tuple[str, ...]) -> type[CallError]:
+    """Return a new exception class whose instances know which member failed."""
+
+    def init(self: CallError, message: object = "", member: object = None) -> None:
+        CallError.__init__(self, message)
+        for attribute in member_attributes:
+            setattr(self, attribute, member)
+
+    return type(name, (CallError,), {"__init__": init, "__module__": "__program__", "__qualname__": name})
+
+
+class PendingCall:
+    """A host call that was made but not yet awaited."""
+
+    __slots__ = ("_arguments", "_function", "_future", "_line")
+
+    def __init__(self, function: HostFunction, arguments: object, line: int | None) -> None:
+        self._function = function
+        self._arguments = arguments
+        self._line = line
+        self._future: CallFuture | None = None
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return start(self).__await__()
+
+    def _refuse(self) -> str:
+        name = self._function._label
+        return f"{name}(...) was not awaited, so it has not run: write `await {name}(...)`"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{self._refuse()} (then read {name!r} of its value)")
+
+    def __eq__(self, other: object) -> bool:
+        # Sets and dicts of calls, as asyncio.wait takes them, compare calls by identity.
+        if self is other:
+            return True
+        if type(other) is PendingCall:
+            return False
+        raise TypeError(self._refuse())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _refuse_operation(self: PendingCall, *_args: object, **_kwargs: object) -> NoReturn:
+    raise TypeError(self._refuse())
+
+
+for _operation in (
+    "getitem setitem delitem iter next len contains bool call str repr format lt le gt ge int float index"
+    " add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or ror xor rxor"
+    " neg pos invert abs round iadd isub enter exit aenter aexit aiter anext"
+).split():
+    setattr(PendingCall, f"__{_operation}__", _refuse_operation)
+del _operation
+
+
+def start(call: PendingCall) -> asyncio.Future[Any]:
+    """Send a call to the host, once, and return the future of its answer."""
+    if call._future is None:
+        call._function._unstarted.pop(call, None)
+        call._future = call._function._start(call._arguments, call._line)
+        call._arguments = None
+    return call._future
+
+
+def as_awaitable(awaitable: Any) -> Any:
+    """Return what stdlib asyncio accepts in place of a call; anything else comes back unchanged."""
+    return start(awaitable) if type(awaitable) is PendingCall else awaitable
+
+
+def as_coroutine(awaitable: Any) -> Any:
+    """Return a coroutine in place of a call, for what must become a Task."""
+    return _await(start(awaitable)) if type(awaitable) is PendingCall else awaitable
+
+
+async def _await(future: asyncio.Future[Any]) -> Any:
+    return await future
+
+
+class HostFunction:
+    """One member of a namespace, as the program sees it."""
+
+    __slots__ = ("_label", "_loop", "_make_error", "_noun", "_program_file", "_signature", "_target", "_unstarted")
+
+    def __init__(self, namespace: HostNamespace, member: str, signature: str) -> None:
+        self._label = namespace._label(member)
+        self._loop = namespace._loop
+        self._noun = namespace._noun
+        self._program_file = namespace._program_file
+        self._signature = signature
+        self._target = values.encode(namespace._name) + b"," + values.encode(member)
+        self._make_error: Callable[[str], BaseException] = namespace._error_factory(member)
+        self._unstarted = namespace._unstarted
+
+    def __call__(self, /, *args: object, **kwargs: object) -> PendingCall:
+        arguments: object = kwargs
+        if args:
+            if kwargs or len(args) > 1 or not isinstance(args[0], dict):
+                raise TypeError(
+                    f"{self._label} takes its arguments by name, or as one dict and nothing else:"
+                    f" {self._signature}"
+                )
+            arguments = args[0]
+        call = PendingCall(self, arguments, _program_line(self._program_file))
+        if len(self._unstarted) < _MAX_UNSTARTED:
+            self._unstarted[call] = None
+        return call
+
+    def __repr__(self) -> str:
+        return f"<{self._noun} {self._label}>"
+
+    def _start(self, arguments: object, line: int | None) -> CallFuture:
+        try:
+            encoded = values.encode(values.from_program(arguments, "arguments"))
+        except NotJsonError as error:
+            raise self._make_error(f"{self._label}: {error}") from None
+        return self._loop.start_call(self._target, encoded, line, self._make_error)
+
+
+_MAX_UNSTARTED: Final = 256
+"""Calls remembered for the "was never awaited" hint; a program may make millions. Arbitrary."""
+
+
+class HostNamespace:
+    """One global of the program whose members are host functions.
+
+    Members are read as attributes or, whatever their name, as items.
+    """
+
+    __slots__ = ("_error_class", "_loop", "_members", "_name", "_noun", "_program_file", "_signatures", "_unstarted")
+
+    def __init__(
+        self,
+        name: str,
+        signatures: Mapping[str, str],
+        *,
+        noun: str,
+        error_class: type[CallError],
+        loop: WireLoop,
+        program_file: str,
+    ) -> None:
+        self._name = name
+        self._noun = noun
+        self._signatures = signatures
+        self._error_class = error_class
+        self._loop = loop
+        self._program_file = program_file
+        self._members: dict[str, HostFunction] = {}
+        self._unstarted: dict[PendingCall, None] = {}
+
+    def __getattr__(self, name: str) -> HostFunction:
+        return self._member(name, AttributeError)
+
+    def __getitem__(self, name: str) -> HostFunction:
+        # LookupError and not KeyError, which would show its text in quotes.
+        return self._member(name, LookupError)
+
+    def __contains__(self, name: object) -> bool:
+        return type(name) is str and name in self._signatures
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._signatures))
+
+    def __len__(self) -> int:
+        return len(self._signatures)
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: {len(self._signatures)} {self._noun}s>"
+
+    def _member(self, name: object, error: type[Exception]) -> HostFunction:
+        if type(name) is not str:
+            raise TypeError(f"{self._name}[...] takes the name of a {self._noun} as a string")
+        function = self._members.get(name)
+        if function is None:
+            if name not in self._signatures:
+                raise error(self._unknown(name))
+            function = self._members[name] = HostFunction(self, name, self._signatures[name])
+        return function
+
+    def _unknown(self, name: str) -> str:
+        names = sorted(self._signatures)
+        text = f"unknown {self._noun} {name!r}."
+        # A name differs from what models write mostly by its separators.
+        plain = {_squash(known): known for known in names}
+        close = [plain[_squash(name)]] if _squash(name) in plain else difflib.get_close_matches(name, names, 3)
+        if close:
+            text += " Did you mean " + " or ".join(self._label(known) for known in close) + "?"
+        shown = ", ".join(names[:_MAX_NAMES_SHOWN]) or "none"
+        more = f" and {len(names) - _MAX_NAMES_SHOWN} more" if len(names) > _MAX_NAMES_SHOWN else ""
+        return f"{text} The {self._noun}s are: {shown}{more}"
+
+    def _label(self, member: str) -> str:
+        if member.isidentifier() and not member.startswith("_"):
+            return f"{self._name}.{member}"
+        return f"{self._name}[{values.encode(member).decode()}]"
+
+    def _error_factory(self, member: str) -> Callable[[str], BaseException]:
+        error_class = self._error_class
+
+        def make(message: str) -> BaseException:
+            return error_class(message, member)
+
+        return make
+
+
+def never_awaited(namespaces: tuple[HostNamespace, ...]) -> str | None:
+    """Return a hint naming the calls that were made but never started, or None."""
+    lost = [call for space in namespaces for call in space._unstarted]
+    if not lost:
+        return None
+    first = lost[0]
+    where = "" if first._line is None else f" (line {first._line})"
+    more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+    return f"{first._function._label}(...){where}{more} was never awaited, so it did not run: write `await` before it"
+
+
+def _squash(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())
+
+
+def _program_line(program_file: str) -> int | None:
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == program_file:
+            return frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]  # the last frame has none
+    return None
