@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 import trio
@@ -194,7 +194,7 @@ class _Run:
         self._ledger = OutputLedger(limits.max_output_bytes, limits.max_log_entries)
         self._done: wire.Done | None = None
         self._failure: Failure | None = None
-        self._calls: dict[int, trio.CancelScope] = {}
+        self._calls: dict[int, tuple[HostCall, trio.CancelScope]] = {}
         self._calls_started = 0
         self._last_call_id = 0
         self._run_bytes = 0
@@ -208,18 +208,21 @@ class _Run:
         self._reading.deadline = began + self._limits.wall_seconds
         ended = began
         async with trio.open_nursery() as calls:
-            async with trio.open_nursery() as watchers:
-                watchers.start_soon(self._meter)
-                watchers.start_soon(self._watch, stop)
-                with self._reading:
-                    await self._read(calls)
-                watchers.cancel_scope.cancel()
-            ended = trio.current_time()
-            if self._done is None and self._failure is None and self._reading.cancelled_caught:
-                self._failure = _wall_timeout(self._limits)
-            compute_seconds = self._worker.compute_seconds()
-            self._worker.kill()
-            calls.cancel_scope.cancel()
+            try:
+                async with trio.open_nursery() as watchers:
+                    watchers.start_soon(self._meter)
+                    watchers.start_soon(self._watch, stop)
+                    with self._reading:
+                        await self._read(calls)
+                    watchers.cancel_scope.cancel()
+                ended = trio.current_time()
+                if self._done is None and self._failure is None and self._reading.cancelled_caught:
+                    self._failure = _wall_timeout(self._limits)
+                compute_seconds = self._worker.compute_seconds()
+            finally:
+                self._worker.kill()
+                for call_id in tuple(self._calls):
+                    self._abandon(call_id)
         await self._worker.end()
         return self._outcome(Usage(ended - began, compute_seconds, self._calls_started, self._ledger.log_bytes))
 
@@ -332,9 +335,7 @@ class _Run:
                 self._fail("output-limit", exceeded)
             return exceeded is None
         if isinstance(message, wire.Cancel):
-            scope = self._calls.get(message.id)
-            if scope is not None:
-                scope.cancel()
+            self._abandon(message.id)
             return True
         if isinstance(message, wire.Done):
             if self._failure is None:
@@ -367,16 +368,23 @@ class _Run:
             )
             return True
         self._calls_started += 1
-        scope = self._calls[call.id] = trio.CancelScope()
-        calls.start_soon(self._answer, call, namespace, scope)
+        scope = trio.CancelScope()
+        request = HostCall(call.id, call.namespace, call.member, call.arguments, call.line)
+        self._calls[call.id] = (request, scope)
+        calls.start_soon(self._answer, call, namespace.function(request), scope)
         return True
 
-    async def _answer(self, call: wire.Call, namespace: Namespace, scope: trio.CancelScope) -> None:
+    def _abandon(self, call_id: int) -> None:
+        if call_id in self._calls:
+            request, scope = self._calls[call_id]
+            request.abandon()
+            scope.cancel()
+
+    async def _answer(self, call: wire.Call, answer: Awaitable[JsonValue], scope: trio.CancelScope) -> None:
         try:
             with scope:
-                request = HostCall(call.id, call.namespace, call.member, call.arguments, call.line)
                 try:
-                    value = await namespace.function(request)
+                    value = await answer
                 except HostFunctionError as error:
                     self._outgoing.append(_error_message(call.id, str(error)))
                 else:

@@ -43,16 +43,43 @@ ABSENT: Final = _Absent()
 """The program returned nothing. `None` is the JSON value null, which is a result."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class HostCall:
-    """One request from a program, already rebuilt from checked bytes."""
+    """One request from a program, already rebuilt from checked bytes.
 
-    id: int
-    namespace: str
-    member: str
-    arguments: JsonValue
-    line: int | None
-    """Program line that made the call, as the worker claims it: a hint, not a fact."""
+    Attributes:
+        id: Number of the call in its run, growing.
+        namespace: Name of the namespace.
+        member: Name of the member, which exists.
+        arguments: A lossless JSON value that nobody else holds.
+        line: Program line that made the call, as the worker claims it: a hint, not a fact.
+    """
+
+    __slots__ = ("_abandoned", "_listener", "arguments", "id", "line", "member", "namespace")
+
+    def __init__(self, id: int, namespace: str, member: str, arguments: JsonValue, line: int | None) -> None:  # noqa: A002
+        self.id = id
+        self.namespace = namespace
+        self.member = member
+        self.arguments = arguments
+        self.line = line
+        self._abandoned = False
+        self._listener: Callable[[], None] | None = None
+
+    def on_abandoned(self, listener: Callable[[], None]) -> None:
+        """Call `listener` once when nobody waits for the answer any more, or now if that is so.
+
+        For functions that shield their work from cancellation and end it in their own way.
+        """
+        self._listener = listener
+        if self._abandoned:
+            listener()
+
+    def abandon(self) -> None:
+        """Say that nobody waits for the answer any more. For the supervisor."""
+        if not self._abandoned:
+            self._abandoned = True
+            if self._listener is not None:
+                self._listener()
 
 
 class HostFunctionError(Exception):
@@ -63,7 +90,11 @@ class HostFunctionError(Exception):
 
 
 HostFunction = Callable[[HostCall], Awaitable[JsonValue]]
-"""Answers one call with a lossless JSON value, or raises `HostFunctionError`."""
+"""Answers one call with a lossless JSON value, or raises `HostFunctionError`.
+
+Called in the order the calls arrived, so a plain function can keep that order; it must not block.
+What it returns is awaited in a task of its own, which is cancelled when nobody waits any more.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

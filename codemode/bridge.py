@@ -1,0 +1,197 @@
+"""Turns the host calls of one run into nested dispatches: numbered, ordered, recorded.
+
+Knows: the lane, the pipeline, the two events, the receipt.
+Does not know: workers, frames, how a program is run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from codemode.lane import Abandoned, Lane, Ticket
+from codemode.receipts import CallRecord, bounded_arguments
+from sandbox.values import JsonValue, NotJsonError, snapshot
+from sandbox.vocabulary import ErrorClass, HostCall, HostFunctionError, Namespace
+from tool_bindings import AbortSignal, ToolRegistry
+from tool_bindings.stubs import signature
+
+if TYPE_CHECKING:
+    from codemode.events import EventSink
+    from tool_bindings.pipeline import Dispatch, DispatchToken
+    from tool_bindings.results import ToolResult
+
+RUN_SETTLED = "run_code settled"
+"""Why calls that outlive their program are stopped."""
+
+
+class Bridge:
+    """The nested calls of one `run_code`.
+
+    Args:
+        registry: What the calls are dispatched through.
+        names: Tools the program may call.
+        call_id: Id of the outer call.
+        run_id: Id of the run, for policies and approvals.
+        token: The outer call's dispatch token, or None when it is not a dispatch itself.
+        sink: Where events go.
+        max_parallel: See `Settings.max_parallel_sub_calls`.
+        session: What tools see as their session.
+        scope: Registry scope of the run.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        names: Sequence[str],
+        *,
+        call_id: str,
+        run_id: str,
+        token: DispatchToken | None,
+        sink: EventSink,
+        max_parallel: int,
+        session: object = None,
+        scope: Any = None,
+    ) -> None:
+        self._registry = registry
+        self._names = tuple(names)
+        self._call_id = call_id
+        self._run_id = run_id
+        self._token = token
+        self._sink = sink
+        self._session = session
+        self._scope = scope
+        self._lane = Lane(max_parallel)
+        self._numbers = 0
+        self._running: dict[str, AbortSignal] = {}
+        self._contexts: list[tuple[int, JsonValue]] = []
+        self._over: str | None = None
+        self.records: list[CallRecord] = []
+        """The receipt, in submission order."""
+        self.concludes_turn = False
+
+    def namespace(self) -> Namespace:
+        """Return what the program calls these tools through."""
+        members = {}
+        for name in self._names:
+            definition = self._registry.get(name, self._scope)
+            if definition is not None:
+                members[name] = signature(definition)
+        return Namespace("tools", members, self._accept, ErrorClass("ToolCallError", ("tool_name", "toolName")), noun="tool")
+
+    def close(self, reason: str = RUN_SETTLED) -> None:
+        """Abandon what has not started and stop what runs. The calls' own tasks then end by themselves."""
+        if self._over is None:
+            self._over = reason
+            self._lane.close()
+            for signal in tuple(self._running.values()):
+                signal.abort(reason)
+
+    def additional_contexts(self) -> tuple[JsonValue, ...]:
+        """Return the messages nested calls deferred to the conversation, in submission order."""
+        return tuple(context for _, context in sorted(self._contexts, key=lambda item: item[0]))
+
+    # ---- one call
+
+    def _accept(self, call: HostCall) -> Awaitable[JsonValue]:
+        """Number and admit a call. Runs in arrival order, before the call has a task of its own."""
+        if self._over is not None:
+            return _refuse(f"the run is over ({self._over}); {call.member} was not dispatched")
+        try:
+            # The program's own object for the pipeline, one more for the log: they share nothing.
+            arguments = snapshot(call.arguments, "arguments")
+        except NotJsonError as error:  # The wire decodes JSON only, so this is a bug of ours.
+            return _refuse(f"tool arguments must be lossless JSON: {error}")
+        self._numbers += 1
+        record = CallRecord(
+            id=f"{self._call_id}:code:{self._numbers}",
+            tool=call.member,
+            arguments=bounded_arguments(arguments),
+            line=call.line,
+        )
+        self.records.append(record)
+        return self._serve(call, record, self._lane.admit(), self._numbers)
+
+    async def _serve(self, call: HostCall, record: CallRecord, ticket: Ticket, number: int) -> JsonValue:
+        signal = AbortSignal()
+        call.on_abandoned(lambda: self._abandon(ticket, signal))
+        # The work ends through the signal and never by cancellation: its events must be written
+        # and its body awaited whatever becomes of the program that asked.
+        with trio.CancelScope(shield=True):
+            try:
+                await self._lane.wait_turn(ticket, lambda: self._is_exclusive(call))
+            except Abandoned:
+                record.error_message = "tool call abandoned"
+                reason = self._over or "the program no longer waits for it"
+                raise HostFunctionError(f"{reason}; tool call abandoned") from None
+            self._running[record.id] = signal
+            began = time.perf_counter()
+            try:
+                result = await self._dispatch(call, record, ticket, signal, number)
+            finally:
+                record.duration_ms = (time.perf_counter() - began) * 1000
+                del self._running[record.id]
+                self._lane.settle(ticket)
+        if result.is_error:
+            raise HostFunctionError(result.error.message)
+        return result.value
+
+    async def _dispatch(
+        self, call: HostCall, record: CallRecord, ticket: Ticket, signal: AbortSignal, number: int
+    ) -> ToolResult:
+        event = {
+            "rootCallId": self._call_id,
+            "parentCallId": self._call_id,
+            "subCallId": record.id,
+            "name": call.member,
+            "arguments": call.arguments,
+        }
+        if self._sink.wanted:
+            self._sink.emit("tool/code-dispatch-start", event)
+        record.status = "unknown"
+        dispatch = self._registry.begin(
+            call.member,
+            call.arguments,
+            call_id=record.id,
+            root_call_id=self._call_id,
+            parent_call_id=self._call_id,
+            parent=self._token,
+            session=self._session,
+            abort=signal,
+            scope=self._scope,
+            provenance="code",
+            run_id=self._run_id,
+        )
+        await dispatch.prepare()
+        self._lane.started(ticket)
+        await dispatch.execute()
+        result = await dispatch.finish()
+        self._commit(record, dispatch, result, number)
+        if self._sink.wanted:
+            self._sink.emit("tool/code-dispatch", {**event, "isError": result.is_error, "content": result.content})
+        return result
+
+    def _commit(self, record: CallRecord, dispatch: Dispatch, result: ToolResult, number: int) -> None:
+        record.executed = dispatch.executed
+        if result.is_error:
+            record.status = "failed"
+            record.error_message = result.error.message
+            record.error_code = None if result.error.info is None else result.error.info.code
+        else:
+            record.status = "succeeded"
+            self.concludes_turn = self.concludes_turn or result.concludes_turn
+        self._contexts.extend((number, context) for context in result.additional_contexts)
+
+    def _is_exclusive(self, call: HostCall) -> bool:
+        return self._registry.execution_mode(call.member, call.arguments, self._scope) == "exclusive"
+
+    def _abandon(self, ticket: Ticket, signal: AbortSignal) -> None:
+        if not self._lane.give_up(ticket):
+            signal.abort(self._over or "the program no longer waits for this call")
+
+
+async def _refuse(message: str) -> JsonValue:
+    raise HostFunctionError(message)

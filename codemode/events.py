@@ -1,0 +1,63 @@
+"""Where a service's session events go: a session log, a listener, both, or nowhere.
+
+Knows: envelopes and their numbers. Does not know: what an event means.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codemode.session_events import APPEND
+from codemode.session_log import SessionLog
+
+EventListener = Callable[[dict[str, Any]], None]
+
+_logger = logging.getLogger(__name__)
+
+
+class EventSink:
+    """Appends events to a log and shows them to a listener.
+
+    Without either, `wanted` is False and callers need not build events at all.
+    A listener that raises is logged and never reaches the run.
+    """
+
+    def __init__(self, log: SessionLog | None, listener: EventListener | None) -> None:
+        self._log = log
+        self._listener = listener
+        self._numbers = itertools.count()
+        self._turns = itertools.count()
+        self.wanted = log is not None or listener is not None
+
+    def next_turn(self) -> int:
+        """Return the number of a turn that is about to start."""
+        return next(self._turns) if self._log is None else self._log.next_turn
+
+    def emit(
+        self, name: str, data: Mapping[str, Any], *, surface: bool = False, sources: list[int] | None = None
+    ) -> int:
+        """Record one event and return its number.
+
+        Args:
+            name: The event's type.
+            data: Lossless JSON.
+            surface: Whether the event takes part in what a model sees.
+            sources: Numbers of the events this one comes from.
+        """
+        if self._log is not None:
+            event = self._log.append(name, data, APPEND if surface else None, sources)
+        else:
+            event = {"type": name, "seq": next(self._numbers), "time": time.time_ns() // 1_000_000, "data": data}
+            if surface:
+                event["surfaceOp"] = APPEND
+                event["sourceEventSeqs"] = sources or []
+        if self._listener is not None:
+            try:
+                self._listener(event)
+            except Exception:
+                _logger.exception("an event listener raised on %s", name)
+        return int(event["seq"])

@@ -1,0 +1,30 @@
+"""What to write instead of something a program cannot have, given the tools it can call.
+
+Knows: which tool stands in for what. Does not know: how errors are worded around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+_FILE_NAMES: Final = ("open", "pathlib", "os", "shutil", "glob", "tempfile", "fileinput")
+_SHELL_NAMES: Final = ("subprocess", "pty", "pexpect", "sh")
+_WEB_NAMES: Final = ("requests", "urllib", "urllib.request", "http", "httpx", "aiohttp", "socket", "urllib3")
+
+_SUBSTITUTES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
+    (_FILE_NAMES, ("read", "write", "edit", "glob", "grep")),
+    (_SHELL_NAMES, ("bash", "terminal_open")),
+    (_WEB_NAMES, ("web_fetch", "web_search")),
+)
+
+
+def hints_for(tools: Collection[str]) -> Mapping[str, str]:
+    """Return, by the name that is not there, the advice that these tools make possible."""
+    hints: dict[str, str] = {}
+    for names, substitutes in _SUBSTITUTES:
+        usable = [tool for tool in substitutes if tool in tools]
+        if usable:
+            advice = "use " + " or ".join(f"`await tools.{tool}(...)`" for tool in usable)
+            hints.update(dict.fromkeys(names, advice))
+    return hints

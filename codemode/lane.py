@@ -1,0 +1,132 @@
+"""The lane: in which order the nested calls of one run start, overlap and settle.
+
+Starts are in submission order: start event, then pre-execute and guards, one call after the other.
+Parallel-safe calls overlap from there on, up to a bound, and settle as each is done. An exclusive call
+waits until nothing runs, runs alone, and holds the barrier until it has settled, post-execute included.
+
+There is no driver task: each call's own task waits for its turn and passes it on, so a run with one
+call at a time never switches tasks.
+
+Knows: order and capacity. Does not know: dispatching, events, programs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import trio
+
+
+class Abandoned(Exception):  # noqa: N818  # not an error: the call never started, and nobody waits for it
+    """The run ended, or the call was cancelled, before its turn came."""
+
+
+class Ticket:
+    """One call's place in the lane."""
+
+    __slots__ = ("_turn", "exclusive", "settled", "started")
+
+    def __init__(self) -> None:
+        self._turn: trio.Event | None = None
+        self.exclusive = False
+        self.started = False
+        self.settled = False
+
+
+class Lane:
+    """Lets calls through in order.
+
+    Args:
+        max_parallel: Parallel-safe calls that may run at the same time.
+    """
+
+    def __init__(self, max_parallel: int) -> None:
+        self._max_parallel = max_parallel
+        self._waiting: deque[Ticket] = deque()
+        self._starting: Ticket | None = None
+        self._active = 0
+        self._exclusive_active = False
+        self._closed = False
+
+    def admit(self) -> Ticket:
+        """Take a place at the end. Call it in submission order."""
+        ticket = Ticket()
+        self._waiting.append(ticket)
+        return ticket
+
+    async def wait_turn(self, ticket: Ticket, classify: Callable[[], bool]) -> None:
+        """Wait until the call may start; no later call starts before `started` is called.
+
+        Args:
+            ticket: The call's place.
+            classify: Says whether the call is exclusive; asked when the call is first in line,
+                because the answer may depend on what is registered by then.
+
+        Raises:
+            Abandoned: The lane was closed or the place given up first.
+        """
+        while True:
+            if self._closed or ticket.settled:
+                self._drop(ticket)
+                raise Abandoned
+            if self._starting is None and self._waiting[0] is ticket:
+                ticket.exclusive = classify()
+                if self._has_room(ticket):
+                    break
+            ticket._turn = trio.Event()
+            await ticket._turn.wait()
+        self._waiting.popleft()
+        self._starting = ticket
+        self._active += 1
+        self._exclusive_active = ticket.exclusive
+
+    def started(self, ticket: Ticket) -> None:
+        """Let the next call start: this one's ordered part is over."""
+        assert self._starting is ticket
+        ticket.started = True
+        self._starting = None
+        self._advance()
+
+    def settle(self, ticket: Ticket) -> None:
+        """Free the call's place. The barrier of an exclusive call falls here."""
+        ticket.settled = True
+        if self._starting is ticket:
+            self._starting = None
+        self._active -= 1
+        if ticket.exclusive:
+            self._exclusive_active = False
+        self._advance()
+
+    def give_up(self, ticket: Ticket) -> bool:
+        """Abandon a call that has not come to its turn; returns whether it had not."""
+        if ticket not in self._waiting:
+            return False
+        ticket.settled = True
+        self._wake(ticket)
+        return True
+
+    def close(self) -> None:
+        """Abandon every call that has not come to its turn, and admit none any more."""
+        self._closed = True
+        for ticket in tuple(self._waiting):
+            self._wake(ticket)
+
+    def _has_room(self, ticket: Ticket) -> bool:
+        if self._exclusive_active:
+            return False
+        return self._active == 0 if ticket.exclusive else self._active < self._max_parallel
+
+    def _drop(self, ticket: Ticket) -> None:
+        if ticket in self._waiting:
+            self._waiting.remove(ticket)
+            self._advance()
+
+    def _advance(self) -> None:
+        if self._waiting and self._starting is None:
+            self._wake(self._waiting[0])
+
+    @staticmethod
+    def _wake(ticket: Ticket) -> None:
+        if ticket._turn is not None:
+            ticket._turn.set()

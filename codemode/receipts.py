@@ -1,0 +1,86 @@
+"""The receipt of a run: what was called with which arguments, whether it ran, how it ended.
+
+Knows: records and their bounds. Does not know: dispatching, logs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final, Literal
+
+from sandbox import values
+from sandbox.values import JsonValue
+
+CallStatus = Literal["succeeded", "failed", "unknown", "not_started"]
+
+MAX_ARGUMENT_BYTES: Final = 2048
+"""JSON bytes of the arguments a record keeps. Arbitrary: enough to recognise a call."""
+_MAX_STRING_CHARS: Final = 200
+_MAX_ERROR_CHARS: Final = 2000
+
+
+@dataclasses.dataclass(slots=True)
+class CallRecord:
+    """One nested call."""
+
+    id: str
+    tool: str
+    arguments: JsonValue
+    """As sent, or cut to a recognisable size: see `bounded_arguments`."""
+    status: CallStatus = "not_started"
+    executed: bool = False
+    """Whether the tool's body began to run."""
+    duration_ms: float = 0.0
+    line: int | None = None
+    """Line of the program that made the call, by the worker's word."""
+    error_message: str | None = None
+    error_code: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as `run --json` prints it."""
+        record: dict[str, Any] = {
+            "id": self.id,
+            "tool": self.tool,
+            "arguments": self.arguments,
+            "status": self.status,
+            "executed": self.executed,
+            "durationMs": round(self.duration_ms, 3),
+        }
+        if self.line is not None:
+            record["line"] = self.line
+        if self.error_message is not None:
+            record["error"] = {"message": self.error_message[:_MAX_ERROR_CHARS]}
+            if self.error_code is not None:
+                record["error"]["code"] = self.error_code
+        return record
+
+
+def bounded_arguments(arguments: JsonValue) -> JsonValue:
+    """Return the arguments, with long parts cut when they are too large for a receipt.
+
+    Cut parts end in `…` and say how long they were; the shape of the top level stays.
+    """
+    if values.json_size(arguments) <= MAX_ARGUMENT_BYTES:
+        return arguments
+    if not isinstance(arguments, dict):
+        return _cut(arguments)
+    bounded: dict[str, JsonValue] = {}
+    room = MAX_ARGUMENT_BYTES
+    for name, value in arguments.items():
+        if room <= 0:
+            bounded["…"] = f"{len(arguments) - len(bounded)} more arguments"
+            break
+        short_name = name[:_MAX_STRING_CHARS]
+        bounded[short_name] = value if values.json_size(value) <= _MAX_STRING_CHARS else _cut(value)
+        room -= values.string_size(short_name) + values.json_size(bounded[short_name])
+    return bounded
+
+
+def _cut(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return f"{value[:_MAX_STRING_CHARS]}… ({len(value)} characters)"
+    if isinstance(value, dict):
+        return f"{{…}} ({len(value)} members, {values.json_size(value)} bytes)"
+    if isinstance(value, list):
+        return f"[…] ({len(value)} items, {values.json_size(value)} bytes)"
+    return f"… ({values.json_size(value)} bytes)"

@@ -1,0 +1,143 @@
+"""The supervisor's end of the wire, fed by a hostile peer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox import values, wire
+from sandbox.errors import WireProtocolError
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def payload_of(framed: bytes) -> bytes | None:
+    buffer = wire.FrameBuffer(1 << 20)
+    buffer.feed(framed)
+    return buffer.next_payload()
+
+
+@given(st.lists(JSON, max_size=5))
+def test_packed_messages_come_out_as_they_went_in(messages):
+    framed = wire.pack([values.encode(message) for message in messages])
+    payload = payload_of(framed)
+    assert payload is not None
+    assert messages == wire.decode_payload(payload)
+
+
+@given(st.lists(st.binary(max_size=40), max_size=6), st.integers(1, 7))
+def test_frames_survive_any_split_of_the_stream(payloads, step):
+    stream = b"".join(wire.frame(payload) for payload in payloads)
+    buffer = wire.FrameBuffer(64)
+    received = []
+    for start in range(0, len(stream), step):
+        buffer.feed(stream[start : start + step])
+        while (payload := buffer.next_payload()) is not None:
+            received.append(payload)
+    assert payloads == received
+
+
+@given(st.binary(max_size=200))
+def test_decoding_junk_raises_nothing_but_a_protocol_error(junk):
+    try:
+        messages = wire.decode_payload(junk)
+        for message in messages:
+            wire.parse_message(message)
+    except WireProtocolError:
+        pass
+
+
+@given(JSON)
+def test_parsing_any_json_raises_nothing_but_a_protocol_error(value):
+    try:
+        wire.parse_message(value)
+    except WireProtocolError:
+        pass
+
+
+@given(
+    st.sampled_from([wire.READY, wire.CALL, wire.CANCEL, wire.LOG, wire.DONE]),
+    st.lists(JSON, max_size=6),
+)
+def test_parsing_a_known_name_with_any_rest_raises_nothing_but_a_protocol_error(name, rest):
+    try:
+        wire.parse_message([name, *rest])
+    except WireProtocolError:
+        pass
+
+
+def test_an_announced_frame_above_the_bound_is_refused_before_its_bytes_arrive():
+    buffer = wire.FrameBuffer(100)
+    buffer.feed((101).to_bytes(4, "little"))
+    with pytest.raises(WireProtocolError, match="101 bytes"):
+        buffer.next_payload()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        [],
+        "log",
+        ["unknown", 1],
+        ["log"],
+        ["log", 3],
+        ["call", 1, "tools", "add", {}],
+        ["call", 0, "tools", "add", {}, None],
+        ["call", -1, "tools", "add", {}, None],
+        ["call", True, "tools", "add", {}, None],
+        ["call", 1.0, "tools", "add", {}, None],
+        ["call", 2**53 + 1, "tools", "add", {}, None],
+        ["call", 1, 5, "add", {}, None],
+        ["call", 1, "tools", "add", {}, -4],
+        ["call", 1, "tools", "add", {}, "7"],
+        ["cancel", "1"],
+        ["done", None],
+        ["done", {"failure": {"kind": "timeout", "message": "forged"}}],
+        ["done", {"failure": {"kind": "abort", "message": "forged"}}],
+        ["done", {"failure": {"kind": "exception", "message": 7}}],
+        ["done", {"failure": {"kind": "exception", "message": "x", "traceback": [[1, "f"]]}}],
+        ["done", {"failure": {"kind": "exception", "message": "x", "traceback": [[None, "f", "t"]]}}],
+        ["ready", [["seccomp", 1, ""]]],
+    ],
+)
+def test_a_message_without_its_form_is_refused(message):
+    with pytest.raises(WireProtocolError):
+        wire.parse_message(message)
+
+
+def test_a_worker_cannot_claim_both_a_value_and_a_failure():
+    done = wire.parse_message(["done", {"value": 1, "failure": {"kind": "exception", "message": "x"}}])
+    assert isinstance(done, wire.Done)
+    assert (False, "x") == (done.has_value, done.failure and done.failure.message)
+
+
+def test_names_and_texts_of_a_failure_are_cut():
+    body = {"kind": "exception", "message": "m", "errorType": "E" * 9999, "hint": "h" * 999_999}
+    done = wire.parse_message(["done", {"failure": body}])
+    assert isinstance(done, wire.Done)
+    assert done.failure is not None
+    assert (512, 64 * 1024) == (len(done.failure.error_type), len(done.failure.hint))
+
+
+@pytest.mark.parametrize("text", ["NaN", "[NaN]", '[["log", Infinity]]', "[1] x", "{}", '"text"', "[", "\xff"])
+def test_a_frame_that_is_not_a_json_list_is_refused(text):
+    with pytest.raises(WireProtocolError):
+        wire.decode_payload(text.encode("latin-1"))
+
+
+def test_a_deeply_nested_frame_does_not_overflow_the_host():
+    depth = 200_000
+    messages = wire.decode_payload(b"[" + b"[" * depth + b"]" * depth + b"]")
+    with pytest.raises(WireProtocolError):
+        wire.parse_message(messages[0])
+
+
+def test_messages_are_plain_json_to_anyone_who_reads_the_wire():
+    assert [["log", "é"]] == json.loads(wire.pack([values.encode(["log", "é"])])[4:])
