@@ -14,6 +14,7 @@ Knows: forking, waiting, the isolation plan. Does not know: what a worker does.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import resource
@@ -21,6 +22,7 @@ import select
 import signal
 import socket
 import sys
+from types import ModuleType
 from typing import Any, Final
 
 from sandbox.isolation import plan, privileges, rlimits
@@ -40,6 +42,10 @@ def main() -> None:
     control = socket.socket(fileno=config["control"])
     # The terminal's Ctrl-C is the host's to handle; it ends us by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Everything a worker will ever import must be there before the file system is gone.
+    language = importlib.import_module(
+        "sandbox.worker.restricted" if config["languageWall"] else "sandbox.worker.plain"
+    )
     base_bytes = rlimits.mapped_bytes()
     kernel_wall = config["kernelWall"]
     reports: tuple[plan.StepReport, ...] = ()
@@ -51,7 +57,7 @@ def main() -> None:
     gc.collect()
     # Without this, the first collection in every worker would touch, and so copy, all our pages.
     gc.freeze()
-    server = _ForkServer(control, base_bytes, reports, config)
+    server = _ForkServer(control, base_bytes, reports, config, language)
     server.say({"hello": [[report.name, report.active, report.detail] for report in reports]})
     server.serve()
 
@@ -77,11 +83,13 @@ class _ForkServer:
         base_bytes: int,
         reports: tuple[plan.StepReport, ...],
         config: dict[str, Any],
+        language: ModuleType,
     ) -> None:
         self._control = control
         self._base_bytes = base_bytes
         self._reports = reports
         self._config = config
+        self._language = language
         self._workers: dict[int, tuple[int, int]] = {}
         """Worker's pidfd to (pid, the host's id for it)."""
         self._poll = select.poll()
@@ -152,7 +160,7 @@ class _ForkServer:
                 privileges.die_with_parent()
                 rlimits.apply(address_space_bytes=budget.address_space_bytes, cpu_seconds=budget.cpu_seconds)
                 reports = (*_NO_KERNEL_WALL, plan.StepReport("rlimits", True))
-            status = worker_main.serve(wire, reports, language_wall=self._config["languageWall"])
+            status = worker_main.serve(wire, reports, self._language)
         except BaseException:  # noqa: BLE001  # nobody is above us: say what happened and end
             worker_main.report_broken_start(WIRE_DESCRIPTOR)
         finally:

@@ -9,6 +9,7 @@ import os
 import random
 import socket
 import traceback
+from types import ModuleType
 from typing import Any, Final
 
 from sandbox import values, wire
@@ -27,9 +28,9 @@ _OUT_OF_MEMORY: Final = wire.pack(
 """Ready before it is needed: when it is needed there may be no memory to build it."""
 
 
-def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], *, language_wall: bool) -> int:
+def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], language: ModuleType) -> int:
     """Park until a program arrives, run it, report; returns the exit status of the process."""
-    warm_up(language_wall=language_wall)
+    warm_up(language)
     # Every worker is a copy of one process: without this they would all draw the same numbers.
     random.seed()
     channel = Channel(wire_socket)
@@ -39,7 +40,7 @@ def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], *, language
         (message,) = channel.receive(None)
         request: dict[str, Any] = values.thaw(message[1])  # type: ignore[assignment]  # the supervisor sends a record
         try:
-            done = run_program(channel, request, language_wall=language_wall)
+            done = run_program(channel, request, language)
             channel.post(done)
             channel.flush()
         except MemoryError:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import asyncio
 import difflib
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from sandbox import values
 from sandbox.values import NotJsonError
 from sandbox.worker.loop import CallFuture, WireLoop
 
+_MAX_SEARCHED: Final = 10_000
+"""Items looked at when a result holds a call that was not awaited. Arbitrary."""
 _MAX_NAMES_SHOWN: Final = 20
 """Names listed when an unknown one is asked for. Arbitrary."""
 
@@ -109,11 +111,22 @@ async def _await(future: asyncio.Future[Any]) -> Any:
 class HostFunction:
     """One member of a namespace, as the program sees it."""
 
-    __slots__ = ("_label", "_loop", "_make_error", "_noun", "_program_file", "_signature", "_target", "_unstarted")
+    __slots__ = (
+        "_label",
+        "_loop",
+        "_make_error",
+        "_max_call_bytes",
+        "_noun",
+        "_program_file",
+        "_signature",
+        "_target",
+        "_unstarted",
+    )
 
     def __init__(self, namespace: HostNamespace, member: str, signature: str) -> None:
         self._label = namespace._label(member)
         self._loop = namespace._loop
+        self._max_call_bytes = namespace._max_call_bytes
         self._noun = namespace._noun
         self._program_file = namespace._program_file
         self._signature = signature
@@ -142,7 +155,14 @@ class HostFunction:
         try:
             encoded = values.encode(values.from_program(arguments, "arguments"))
         except NotJsonError as error:
-            raise self._make_error(f"{self._label}: {error}") from None
+            call = find_pending(arguments)
+            reason = str(error) if call is None else PendingCall._refuse(call)
+            raise self._make_error(f"{self._label}: {reason}") from None
+        if len(encoded) > self._max_call_bytes:
+            raise self._make_error(
+                f"{self._label}: the arguments have {len(encoded)} bytes of JSON; the limit is"
+                f" max_call_bytes={self._max_call_bytes}: send less per call"
+            )
         return self._loop.start_call(self._target, encoded, line, self._make_error)
 
 
@@ -156,7 +176,17 @@ class HostNamespace:
     Members are read as attributes or, whatever their name, as items.
     """
 
-    __slots__ = ("_error_class", "_loop", "_members", "_name", "_noun", "_program_file", "_signatures", "_unstarted")
+    __slots__ = (
+        "_error_class",
+        "_loop",
+        "_max_call_bytes",
+        "_members",
+        "_name",
+        "_noun",
+        "_program_file",
+        "_signatures",
+        "_unstarted",
+    )
 
     def __init__(
         self,
@@ -167,6 +197,7 @@ class HostNamespace:
         error_class: type[CallError],
         loop: WireLoop,
         program_file: str,
+        max_call_bytes: int,
     ) -> None:
         self._name = name
         self._noun = noun
@@ -174,6 +205,7 @@ class HostNamespace:
         self._error_class = error_class
         self._loop = loop
         self._program_file = program_file
+        self._max_call_bytes = max_call_bytes
         self._members: dict[str, HostFunction] = {}
         self._unstarted: dict[PendingCall, None] = {}
 
@@ -232,7 +264,23 @@ class HostNamespace:
         return make
 
 
-def never_awaited(namespaces: tuple[HostNamespace, ...]) -> str | None:
+def find_pending(value: object) -> PendingCall | None:
+    """Return a call that hides in plain containers, where a result was meant to be."""
+    found = [value]
+    for _ in range(_MAX_SEARCHED):
+        if not found:
+            return None
+        item = found.pop()
+        if type(item) is PendingCall:
+            return item
+        if type(item) is dict:
+            found.extend(item.values())
+        elif type(item) in (list, tuple):
+            found.extend(item)  # type: ignore[arg-type]  # an exact list or tuple
+    return None
+
+
+def never_awaited(namespaces: Iterable[HostNamespace]) -> str | None:
     """Return a hint naming the calls that were made but never started, or None."""
     lost = [call for space in namespaces for call in space._unstarted]
     if not lost:

@@ -1,34 +1,55 @@
-"""A program without the language wall: plain CPython, for tests that prove the kernel wall alone.
+"""The language without its wall: plain CPython, for tests that prove the kernel wall alone.
 
-Offers what `sandbox.policy` and `sandbox.guards` offer, and checks nothing.
+Offers what `sandbox.worker.restricted` offers, and checks nothing.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import traceback
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any
 
-ENTRY_NAME = "__program__"
+from sandbox.worker.loop import WireLoop
+
+PROGRAM_FILE = "<program>"
+_ENTRY_NAME = "__program__"
 
 
-def compile_plain(source: str, filename: str) -> Any:
-    """Compile the source as the body of one coroutine function; see `ENTRY_NAME`."""
-    body = ast.parse(source, filename).body
+def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, str]:  # noqa: ARG001  # see restricted
+    """Compile the source as the body of one coroutine function."""
+    body = ast.parse(source, PROGRAM_FILE).body
     if body and isinstance(body[-1], ast.Expr):
         body[-1] = ast.copy_location(ast.Return(body[-1].value), body[-1])
-    template = ast.parse(f"async def {ENTRY_NAME}(): pass", filename)
-    function = template.body[0]
+    module = ast.parse(f"async def {_ENTRY_NAME}(): pass", PROGRAM_FILE)
+    function = module.body[0]
     assert isinstance(function, ast.AsyncFunctionDef)
     function.body = body or function.body
-    return compile(template, filename, "exec", dont_inherit=True)
+    return compile(module, PROGRAM_FILE, "exec", dont_inherit=True), _ENTRY_NAME
 
 
-def plain_globals(bindings: Mapping[str, object], write: Callable[[str, str], None]) -> dict[str, Any]:
+def build_globals(
+    bindings: Mapping[str, object],
+    write: Callable[[str, str], None],
+    modules: Mapping[str, object],  # noqa: ARG001  # see restricted
+    hints: Mapping[str, str],  # noqa: ARG001  # see restricted
+    loop: WireLoop,  # noqa: ARG001  # see restricted
+) -> dict[str, Any]:
     """Return globals with every builtin; `print` goes to the logs."""
 
     def print_to_logs(*parts: object, sep: str = " ", end: str = "\n", **_: object) -> None:
         write("stdout", sep.join(map(str, parts)) + end)
 
     return {"__name__": "__main__", "__builtins__": {**vars(builtins), "print": print_to_logs}, **bindings}
+
+
+def describe(error: BaseException, source: str, hints: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG001
+    """Return the wire form of an exception's text and place."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == PROGRAM_FILE]
+    return {
+        "message": f"{type(error).__name__}: {error}"[:1000],
+        "errorType": type(error).__name__,
+        "line": frames[-1].lineno if frames else None,
+    }

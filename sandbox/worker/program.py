@@ -1,42 +1,187 @@
-"""Run one program: compile, bind, drive, and put the end into one message.
+"""Run one program: compile, bind, drive, and put its end into one message.
 
-Knows: the rules of a program's result and of its end. Does not know: sockets, processes.
+Knows: the rules of a program's result and of its end.
+Does not know: sockets, processes, which names and modules the language has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from types import ModuleType
+from typing import Any, Final, Protocol
 
 from sandbox import values, wire
-from sandbox.values import NotJsonError
-from sandbox.worker.channel import Channel
-from sandbox.worker.loop import WireLoop
-from sandbox.worker.namespaces import HostNamespace, make_error_class, never_awaited
-from sandbox.worker.plain import ENTRY_NAME, compile_plain, plain_globals
+from sandbox.policy import ProgramRefusedError, ProgramResult
+from sandbox.values import JsonValue, NotJsonError
+from sandbox.worker.channel import SupervisorGoneError
+from sandbox.worker.loop import DeadlockError, WireLoop
+from sandbox.worker.namespaces import (
+    HostNamespace,
+    PendingCall,
+    find_pending,
+    make_error_class,
+    never_awaited,
+)
 
-PROGRAM_FILE = "<program>"
+_DEFAULT_ERROR_CLASS: Final = {"name": "HostCallError", "attributes": []}
 
 
-def run_program(channel: Channel, request: dict[str, Any], *, language_wall: bool) -> bytes:
-    """Run the requested program to its end and return the encoded `done` message."""
-    loop = WireLoop(channel)
-    spaces = {}
-    bindings: dict[str, object] = {}
-    for space in request["namespaces"]:
-        error = space["errorClass"] or {"name": "HostCallError", "attributes": []}
+class Wire(Protocol):
+    """What a program's run needs of a channel."""
+
+    def post(self, message: bytes) -> None:
+        """Queue a message."""
+
+    def flush(self) -> None:
+        """Send what is queued."""
+
+    def receive(self, timeout_seconds: float | None) -> list[Any]:
+        """Wait for messages."""
+
+
+def run_program(channel: Wire, request: dict[str, Any], language: ModuleType) -> bytes:
+    """Run the requested program to its end and return the encoded `done` message.
+
+    Args:
+        channel: Where calls and printed text go.
+        request: The body of the `run` message.
+        language: `sandbox.worker.restricted`, or in some tests `sandbox.worker.plain`.
+
+    Raises:
+        MemoryError: There was not even memory left to say that there was none.
+        SupervisorGoneError: The supervisor closed the wire.
+    """
+    return _Run(channel, request, language).done_message()
+
+
+class _Run:
+    def __init__(self, channel: Wire, request: dict[str, Any], language: ModuleType) -> None:
+        self._channel = channel
+        self._source: str = request["source"]
+        self._hints: dict[str, str] = request["hints"]
+        self._max_output_bytes: int = request["maxOutputBytes"]
+        self._memory_mb: int = request["memoryMb"]
+        self._loop = WireLoop(channel)
+        self._language = language
+        self._namespaces: list[HostNamespace] = []
+        self._bindings: dict[str, object] = {}
+        self._modules: dict[str, object] = {}
+        for space in request["namespaces"]:
+            self._bind(space, request["maxCallBytes"])
+
+    def _bind(self, space: dict[str, Any], max_call_bytes: int) -> None:
+        error = space["errorClass"] or _DEFAULT_ERROR_CLASS
         error_class = make_error_class(error["name"], tuple(error["attributes"]))
-        spaces[space["name"]] = bindings[space["name"]] = HostNamespace(
-            space["name"], space["members"], noun=space["noun"], error_class=error_class, loop=loop, program_file=PROGRAM_FILE
+        namespace = HostNamespace(
+            space["name"],
+            space["members"],
+            noun=space["noun"],
+            error_class=error_class,
+            loop=self._loop,
+            program_file=self._language.PROGRAM_FILE,
+            max_call_bytes=max_call_bytes,
         )
+        self._namespaces.append(namespace)
+        self._bindings[space["name"]] = namespace
         if space["errorClass"]:
-            bindings[error["name"]] = error_class
+            self._bindings[error["name"]] = error_class
+        if space["importable"]:
+            self._modules[space["name"]] = namespace
 
-    def write(stream: str, text: str) -> None:
-        channel.post(values.encode([wire.LOG, text]))
-        channel.flush()
+    def done_message(self) -> bytes:
+        """Run the program and return what to tell the supervisor."""
+        try:
+            code, entry_name = self._language.compile_program(self._source, frozenset(self._bindings))
+        except ProgramRefusedError as refused:
+            return _done({"failure": _refusal(refused)})
+        try:
+            names = self._language.build_globals(
+                self._bindings, self._write, self._modules, self._hints, self._loop
+            )
+            exec(code, names)  # noqa: S102  # the policy's output, which is what this process is for
+            result = self._loop.run(names[entry_name]())
+        except (SupervisorGoneError, BrokenPipeError, ConnectionResetError):
+            raise
+        except SystemExit as leave:
+            # `sys.exit()` ends a program well; with a status or a message it ends badly.
+            if leave.code in (None, 0):
+                return _done(self._with_hint({}))
+            return _done({"failure": self._failure(leave)})
+        except MemoryError as error:
+            failure = self._failure(error)
+            failure["kind"] = "memory-limit"
+            failure["message"] += f" (the limit is memory_mb={self._memory_mb})"
+            return _done({"failure": failure})
+        except BaseException as error:  # noqa: BLE001  # a program may raise anything, and all of it is its own
+            return _done({"failure": self._failure(error)})
+        return self._result(result)
 
-    names = plain_globals(bindings, write)
-    exec(compile_plain(request["source"], PROGRAM_FILE), names)
-    value = loop.run(names[ENTRY_NAME]())
-    return values.encode([wire.DONE, {"value": values.from_program(value)}])
+    def _write(self, _stream: str, text: str) -> None:
+        if len(text) > self._max_output_bytes:
+            # More than the supervisor will take; it says so when it sees one byte too many.
+            text = text[: self._max_output_bytes + 1]
+        self._channel.post(values.encode([wire.LOG, text]))
+        self._channel.flush()
+
+    def _result(self, result: object) -> bytes:
+        if result is not None and type(result) is not ProgramResult:
+            result = ProgramResult(result, implicit=False)  # Plain Python knows no wrapper.
+        if result is None:
+            return _done(self._with_hint({}))
+        try:
+            value = values.from_program(result.value, "result")
+        except NotJsonError as error:
+            return self._not_json(error, result)
+        encoded = values.encode(value)
+        # Cheap first: what is written has at least as many bytes as what is counted.
+        if len(encoded) > self._max_output_bytes and values.json_size(value) > self._max_output_bytes:
+            message = f"outer output exceeded {self._max_output_bytes} bytes"
+            return _done({"failure": {"kind": "output-limit", "message": message}})
+        rest = values.encode(self._with_hint({}))
+        return b'["%b",{"value":%b%b]' % (wire.DONE.encode(), encoded, b"," + rest[1:] if rest != b"{}" else b"}")
+
+    def _not_json(self, error: NotJsonError, result: ProgramResult) -> bytes:
+        call = find_pending(result.value)
+        if call is not None:
+            reason = PendingCall._refuse(call)
+        elif result.implicit:
+            hint = f"the last line's value is no result, because it is not JSON: {error}; `return` what you need"
+            return _done(self._with_hint({"hint": hint}))
+        else:
+            reason = str(error)
+        message = f"program completion must be lossless JSON: {reason}"
+        return _done({"failure": {"kind": "invalid-output", "message": message}})
+
+    def _failure(self, error: BaseException) -> dict[str, Any]:
+        failure: dict[str, Any] = {"kind": "exception", **self._language.describe(error, self._source, self._hints)}
+        if failure.get("hint") is None:
+            failure["hint"] = never_awaited(self._namespaces)
+        return failure
+
+    def _with_hint(self, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        lost = never_awaited(self._namespaces)
+        if lost is not None:
+            body["hint"] = lost
+        return body
+
+
+def _refusal(refused: ProgramRefusedError) -> dict[str, Any]:
+    first = refused.refusals[0]
+    lines = [f"{refused.error_type}: {first.message}"]
+    lines += [str(refusal) for refusal in refused.refusals[1:]]
+    return {
+        "kind": "policy",
+        "message": "\n".join(lines),
+        "errorType": refused.error_type,
+        "line": first.line,
+        "hint": first.hint,
+    }
+
+
+def _done(body: dict[str, Any]) -> bytes:
+    return values.encode([wire.DONE, body])
+
+
+def forget_loop() -> None:
+    """Undo what a run set in asyncio, for a process that runs another one: the warm-up."""
+    asyncio._set_running_loop(None)

@@ -6,11 +6,11 @@ hundred of them for the simplest program; a parked worker pays them before anybo
 
 from __future__ import annotations
 
-import asyncio
+from types import ModuleType
 from typing import Any, Final
 
 from sandbox import values, wire
-from sandbox.worker.program import run_program
+from sandbox.worker.program import forget_loop, run_program
 
 _SAMPLE: Final = '''
 import asyncio, json, re
@@ -53,7 +53,7 @@ class _Nowhere:
         return []
 
 
-def warm_up(*, language_wall: bool) -> None:
+def warm_up(language: ModuleType) -> None:
     """Run a sample program whose output goes nowhere, and forget it."""
     request: dict[str, Any] = {
         "source": _SAMPLE,
@@ -63,6 +63,6 @@ def warm_up(*, language_wall: bool) -> None:
         "hints": {},
         "namespaces": [{"name": "tools", "members": {}, "noun": "tool", "importable": False, "errorClass": None}],
     }
-    done = run_program(_Nowhere(), request, language_wall=language_wall)
+    done = run_program(_Nowhere(), request, language)
     values.decode(wire.pack([done])[wire.HEADER_BYTES :], frozen=True)
-    asyncio.events._set_running_loop(None)
+    forget_loop()

@@ -1,0 +1,51 @@
+"""The language behind its wall: policy, guards and facades, as a run needs them.
+
+Knows: how the three are put together. Does not know: their rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import Any
+
+from sandbox import diagnostics, guards, policy
+from sandbox.facades import asyncio_facade
+from sandbox.worker.loop import WireLoop
+from sandbox.worker.namespaces import as_awaitable, as_coroutine
+
+PROGRAM_FILE = policy.PROGRAM_FILE
+
+
+def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, str]:
+    """Compile a program under the policy; return its code and the name of its coroutine function.
+
+    Raises:
+        ProgramRefusedError: It is not Python, or not the language.
+    """
+    compiled = policy.compile_program(source, provided=provided)
+    return compiled.code, compiled.entry_name
+
+
+def build_globals(
+    bindings: Mapping[str, object],
+    write: Callable[[str, str], None],
+    modules: Mapping[str, object],
+    hints: Mapping[str, str],
+    loop: WireLoop,
+) -> dict[str, Any]:
+    """Return the globals a program starts with."""
+    asyncio_facade.install(run=loop.run_nested, awaitable_adapter=as_awaitable, coroutine_adapter=as_coroutine)
+    return guards.build_globals(bindings=bindings, stdout_write=write, modules=modules, hints=hints)
+
+
+def describe(error: BaseException, source: str, hints: Mapping[str, str]) -> dict[str, Any]:
+    """Return the wire form of what a program raised."""
+    described = diagnostics.describe_exception(error, source, hints=hints)
+    return {
+        "message": described.message,
+        "errorType": described.error_type,
+        "line": described.line,
+        "hint": described.hint,
+        "traceback": [[frame.line, frame.function, frame.text] for frame in described.frames],
+    }
