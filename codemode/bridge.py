@@ -7,7 +7,6 @@ Does not know: workers, frames, how a program is run.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -16,12 +15,15 @@ from codemode.lane import Abandoned, Lane, Ticket
 from codemode.receipts import CallRecord, bounded_arguments
 from sandbox.values import JsonValue, NotJsonError, snapshot
 from sandbox.vocabulary import ErrorClass, HostCall, HostFunctionError, Namespace
-from tool_bindings import AbortSignal, ToolRegistry
+from tool_bindings.abort import AbortSignal
 from tool_bindings.stubs import signature
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
     from codemode.events import EventSink
     from tool_bindings.pipeline import Dispatch, DispatchToken
+    from tool_bindings.registry import ToolRegistry
     from tool_bindings.results import ToolResult
 
 RUN_SETTLED = "run_code settled"
@@ -36,7 +38,7 @@ class Bridge:
         names: Tools the program may call.
         call_id: Id of the outer call.
         run_id: Id of the run, for policies and approvals.
-        token: The outer call's dispatch token, or None when it is not a dispatch itself.
+        token: The outer call's dispatch token.
         sink: Where events go.
         max_parallel: See `Settings.max_parallel_sub_calls`.
         session: What tools see as their session.
@@ -50,7 +52,7 @@ class Bridge:
         *,
         call_id: str,
         run_id: str,
-        token: DispatchToken | None,
+        token: DispatchToken,
         sink: EventSink,
         max_parallel: int,
         session: object = None,
@@ -80,7 +82,13 @@ class Bridge:
             definition = self._registry.get(name, self._scope)
             if definition is not None:
                 members[name] = signature(definition)
-        return Namespace("tools", members, self._accept, ErrorClass("ToolCallError", ("tool_name", "toolName")), noun="tool")
+        return Namespace(
+            "tools",
+            members,
+            self._accept,
+            ErrorClass("ToolCallError", ("tool_name", "toolName")),
+            noun="tool",
+        )
 
     def close(self, reason: str = RUN_SETTLED) -> None:
         """Abandon what has not started and stop what runs. The calls' own tasks then end by themselves."""
@@ -171,7 +179,9 @@ class Bridge:
         result = await dispatch.finish()
         self._commit(record, dispatch, result, number)
         if self._sink.wanted:
-            self._sink.emit("tool/code-dispatch", {**event, "isError": result.is_error, "content": result.content})
+            self._sink.emit(
+                "tool/code-dispatch", {**event, "isError": result.is_error, "content": result.content}
+            )
         return result
 
     def _commit(self, record: CallRecord, dispatch: Dispatch, result: ToolResult, number: int) -> None:

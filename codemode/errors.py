@@ -87,6 +87,7 @@ def translate(error: SandboxError) -> CodeModeError:
     """Return our error for one of the sandbox's."""
     if isinstance(error, IsolationUnavailableError):
         return SandboxUnavailableError(
-            f"{error}. Run with isolation='best-effort' (--isolation best-effort) to go on without it.", error.missing
+            f"{error}. Run with isolation='best-effort' (--isolation best-effort) to go on without it.",
+            error.missing,
         )
     return _TRANSLATIONS[type(error)](str(error))

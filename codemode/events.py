@@ -9,10 +9,12 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codemode.session_events import APPEND
-from codemode.session_log import SessionLog
+
+if TYPE_CHECKING:
+    from codemode.session_log import SessionLog
 
 EventListener = Callable[[dict[str, Any]], None]
 
@@ -51,7 +53,12 @@ class EventSink:
         if self._log is not None:
             event = self._log.append(name, data, APPEND if surface else None, sources)
         else:
-            event = {"type": name, "seq": next(self._numbers), "time": time.time_ns() // 1_000_000, "data": data}
+            event = {
+                "type": name,
+                "seq": next(self._numbers),
+                "time": time.time_ns() // 1_000_000,
+                "data": data,
+            }
             if surface:
                 event["surfaceOp"] = APPEND
                 event["sourceEventSeqs"] = sources or []

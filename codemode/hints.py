@@ -5,8 +5,10 @@ Knows: which tool stands in for what. Does not know: how errors are worded aroun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 _FILE_NAMES: Final = ("open", "pathlib", "os", "shutil", "glob", "tempfile", "fileinput")
 _SHELL_NAMES: Final = ("subprocess", "pty", "pexpect", "sh")

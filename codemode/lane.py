@@ -13,9 +13,12 @@ Knows: order and capacity. Does not know: dispatching, events, programs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Abandoned(Exception):  # noqa: N818  # not an error: the call never started, and nobody waits for it
@@ -25,10 +28,10 @@ class Abandoned(Exception):  # noqa: N818  # not an error: the call never starte
 class Ticket:
     """One call's place in the lane."""
 
-    __slots__ = ("_turn", "exclusive", "settled", "started")
+    __slots__ = ("exclusive", "settled", "started", "turn")
 
     def __init__(self) -> None:
-        self._turn: trio.Event | None = None
+        self.turn: trio.Event | None = None
         self.exclusive = False
         self.started = False
         self.settled = False
@@ -74,8 +77,8 @@ class Lane:
                 ticket.exclusive = classify()
                 if self._has_room(ticket):
                     break
-            ticket._turn = trio.Event()
-            await ticket._turn.wait()
+            ticket.turn = trio.Event()
+            await ticket.turn.wait()
         self._waiting.popleft()
         self._starting = ticket
         self._active += 1
@@ -128,5 +131,5 @@ class Lane:
 
     @staticmethod
     def _wake(ticket: Ticket) -> None:
-        if ticket._turn is not None:
-            ticket._turn.set()
+        if ticket.turn is not None:
+            ticket.turn.set()

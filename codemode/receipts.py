@@ -6,10 +6,12 @@ Knows: records and their bounds. Does not know: dispatching, logs.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sandbox import values
-from sandbox.values import JsonValue
+
+if TYPE_CHECKING:
+    from sandbox.values import JsonValue
 
 CallStatus = Literal["succeeded", "failed", "unknown", "not_started"]
 

@@ -1,112 +1,175 @@
-"""What a run comes to: the outcome, its JSON, and the words a model reads.
+"""`run_code` as a tool: its definition, and the body that runs one program.
 
-Knows: shapes and texts. Does not know: how a program is run.
+It goes through the same pipeline as every tool, so a policy can read a program before it runs, and
+judge, replace or block what it gave.
+
+Knows: one run, from arguments to value or failure.
+Does not know: turns, who asked, processes.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from codemode.receipts import CallRecord
-from sandbox.isolation.plan import StepReport
-from sandbox.vocabulary import ABSENT, Failure, Outcome
-from tool_bindings.content import render_json, text_block
+import trio
 
-NO_OUTPUT: Final = "(run_code completed with no output)"
-CODE_RUN_FAILED: Final = "CODE_RUN_FAILED"
-RUN_FAILED_NAME: Final = "CodeRunFailedError"
+from codemode.bridge import Bridge
+from codemode.hints import hints_for
+from codemode.outcome import failure_text, success_content
+from sandbox.errors import SandboxError
+from sandbox.vocabulary import ABSENT, Outcome, Program
+from tool_bindings.binding import BoundTool
+from tool_bindings.definition import Output, ToolDefinition, ToolRunContext
+from tool_bindings.errors import HarnessError
+from tool_bindings.registry import RUN_CODE, ToolRegistry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from codemode.events import EventSink
+    from sandbox.limits import Limits
+    from sandbox.supervisor import Sandbox, Stop
+    from tool_bindings.pipeline import DispatchToken
+    from tool_bindings.registry import Scope
+
+_PARAMETERS: Final = {
+    "type": "object",
+    "properties": {
+        "code": {
+            "type": "string",
+            "description": "A Python program: the body of an async function. Call tools with"
+            " `await tools.name(key=value)`, print what you want to read, `return` a JSON value.",
+        },
+        "description": {
+            "type": "string",
+            "description": "What the program is for, in 5 to 10 words.",
+        },
+    },
+    "required": ["code", "description"],
+}
+_OUTPUT: Final = {
+    "type": "object",
+    "properties": {"logs": {"type": "array", "items": {"type": "string"}}, "result": {}},
+    "required": ["logs"],
+    "additionalProperties": False,
+}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """How one program ended.
+class CodeRunFailedError(HarnessError):
+    """The program's run failed. The message has kind, reason and captured output."""
 
-    Attributes:
-        run_id: Id of the run; also the call id in the session log.
-        logs: Lines the program printed, stdout and stderr in one stream.
-        result: The program's JSON result, or `ABSENT` when it returned nothing.
-        failure: Why the run did not end well, or None.
-        calls: The receipt: every nested call in submission order.
-        content: What a model is shown, as content blocks.
-        isolation: Names of the walls that stood while it ran.
-        duration_ms: From taking a worker to quiescence.
-        hint: Advice about a run that succeeded, e.g. that its last value was not JSON.
-    """
+    default_code = "CODE_RUN_FAILED"
+
+
+@dataclasses.dataclass(slots=True)
+class RunRequest:
+    """What one run is given beside its arguments, and what it leaves beside its result."""
 
     run_id: str
-    logs: list[str]
-    result: Any
-    failure: Failure | None
-    calls: list[CallRecord]
-    content: list[dict[str, Any]]
-    isolation: tuple[str, ...]
-    duration_ms: float
-    hint: str | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether the program ended without a failure."""
-        return self.failure is None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that `codemode run --json` prints."""
-        record: dict[str, Any] = {"ok": self.ok, "logs": list(self.logs)}
-        if self.failure is not None:
-            record["error"] = _failure_json(self.failure)
-        elif self.result is not ABSENT:
-            record["result"] = self.result
-        record["calls"] = [call.to_json() for call in self.calls]
-        if self.hint is not None:
-            record["hint"] = self.hint
-        record["runId"] = self.run_id
-        record["isolation"] = list(self.isolation)
-        record["durationMs"] = round(self.duration_ms, 3)
-        return record
+    tools: Sequence[str]
+    limits: Limits
+    stop: Stop
+    scope: Scope | None = None
+    token: DispatchToken | None = None
+    bridge: Bridge | None = None
+    outcome: Outcome | None = None
+    error: SandboxError | None = None
+    """Why no program was run, when that is the host's fault."""
 
 
-def active_walls(steps: tuple[StepReport, ...]) -> tuple[str, ...]:
-    """Return the names of the walls that stand, the language first."""
-    return ("language", *(step.name for step in steps if step.active))
+class RunCodeTool:
+    """The tool, and the runs it has been asked for.
 
+    Args:
+        registry: What programs call through.
+        sandbox: Where programs run.
+        sink: Where nested calls' events go.
+        max_parallel: See `Settings.max_parallel_sub_calls`.
+        session: What tools see as their session.
+    """
 
-def model_content(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return the content blocks a model is shown for an outcome."""
-    if outcome.failure is not None:
-        return [text_block("Error: " + failure_text(outcome.failure, outcome.logs))]
-    parts = ["\n".join(outcome.logs)]
-    if outcome.value is not ABSENT:
-        parts.append(outcome.value if isinstance(outcome.value, str) else render_json(outcome.value))
-    text = "\n".join(part for part in parts if part) or NO_OUTPUT
-    if outcome.hint is not None:
-        text += f"\n(hint: {outcome.hint})"
-    return [text_block(text)]
-
-
-def failure_text(failure: Failure, logs: tuple[str, ...]) -> str:
-    """Return the text of a failed run: kind, message, where, what to do, and what it printed."""
-    text = f"code run failed ({failure.kind}): {failure.message}"
-    if failure.traceback:
-        text += "".join(
-            f"\n  line {frame.line}, in {frame.function}: {frame.text}" for frame in failure.traceback
+    def __init__(
+        self, registry: ToolRegistry, sandbox: Sandbox, sink: EventSink, *, max_parallel: int, session: object
+    ) -> None:
+        self._registry = registry
+        self._sandbox = sandbox
+        self._sink = sink
+        self._max_parallel = max_parallel
+        self._session = session
+        self._requests: dict[str, RunRequest] = {}
+        self.bound = BoundTool(
+            ToolDefinition(
+                name=RUN_CODE,
+                description="Run one Python program that calls tools, instead of calling them one by one.",
+                parameters=_PARAMETERS,
+                output=Output(schema=_OUTPUT, render=_render),
+                execute=self._execute,
+            ),
+            is_transport=True,
         )
-    elif failure.line is not None:
-        text += f"\n  line {failure.line}"
-    if failure.hint is not None:
-        text += f"\nHint: {failure.hint}"
-    if logs:
-        text += "\nCaptured output:\n" + "\n".join(logs)
-    return text
+
+    def expect(self, request: RunRequest) -> None:
+        """Take note of a run whose dispatch is about to begin under its id."""
+        self._requests[request.run_id] = request
+
+    def forget(self, request: RunRequest) -> None:
+        """Drop a run that has ended."""
+        del self._requests[request.run_id]
+
+    async def _execute(self, arguments: Mapping[str, Any], context: ToolRunContext) -> Any:
+        if not arguments["description"].strip():
+            raise ValueError("description must say in a few words what the program is for")
+        request = self._requests[context.call_id]
+        assert request.token is not None, "the service sets it before the body runs"
+        unlink = context.abort.add_callback(lambda: request.stop.request(_reason(context.abort.reason)))
+        try:
+            # An abort ends the run through `stop`, so that its logs and receipt are kept.
+            with trio.CancelScope(shield=True):
+                outcome = await self._run(arguments["code"], request, request.token, context)
+        finally:
+            unlink()
+        if outcome.failure is not None:
+            raise CodeRunFailedError(failure_text(outcome.failure, outcome.logs))
+        value: dict[str, Any] = {"logs": list(outcome.logs)}
+        if outcome.value is not ABSENT:
+            value["result"] = outcome.value
+        return value
+
+    async def _run(
+        self, source: str, request: RunRequest, token: DispatchToken, context: ToolRunContext
+    ) -> Outcome:
+        bridge = request.bridge = Bridge(
+            self._registry,
+            request.tools,
+            call_id=context.call_id,
+            run_id=request.run_id,
+            token=token,
+            sink=self._sink,
+            max_parallel=self._max_parallel,
+            session=self._session,
+            scope=request.scope,
+        )
+        program = Program(source, (bridge.namespace(),), hints_for(request.tools))
+        try:
+            outcome = request.outcome = await self._sandbox.run(
+                program, limits=request.limits, stop=request.stop
+            )
+        except SandboxError as error:
+            request.error = error
+            raise
+        finally:
+            bridge.close()
+            for message in bridge.additional_contexts():
+                context.defer_context(message)
+        if bridge.concludes_turn and outcome.failure is None:
+            context.conclude_turn()
+        return outcome
 
 
-def _failure_json(failure: Failure) -> dict[str, Any]:
-    record: dict[str, Any] = {"kind": failure.kind, "message": failure.message}
-    if failure.error_type is not None:
-        record["errorType"] = failure.error_type
-    if failure.line is not None:
-        record["line"] = failure.line
-    if failure.hint is not None:
-        record["hint"] = failure.hint
-    if failure.traceback:
-        record["traceback"] = [dataclasses.asdict(frame) for frame in failure.traceback]
-    return record
+def _render(_arguments: Mapping[str, Any], value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return success_content(value["logs"], value.get("result", ABSENT))
+
+
+def _reason(reason: object) -> str:
+    return "aborted" if reason is None else str(reason)

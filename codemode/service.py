@@ -7,27 +7,28 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import secrets
-from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import trio
 
-from codemode.bridge import Bridge
 from codemode.errors import ServiceClosedError, SettingsError, translate
 from codemode.events import EventListener, EventSink
-from codemode.hints import hints_for
-from codemode.run_code import CODE_RUN_FAILED, RUN_FAILED_NAME, RunOutcome, active_walls, model_content
+from codemode.outcome import RunOutcome, active_walls, run_outcome
+from codemode.run_code import RunCodeTool, RunRequest
 from codemode.settings import Settings
+from codemode.turn import Turn
 from sandbox.errors import SandboxError
 from sandbox.limits import LimitError
+from sandbox.nursery import open_background_nursery
 from sandbox.supervisor import Sandbox, Stop, open_sandbox
-from sandbox.vocabulary import Outcome, Program
-from tool_bindings import AbortSignal, ToolRegistry
+from tool_bindings.registry import RUN_CODE, ToolRegistry
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
     from codemode.session_log import SessionLog
+    from tool_bindings.abort import AbortSignal
     from tool_bindings.results import ToolResult
 
 DEFAULT_DESCRIPTION = "run a program"
@@ -66,6 +67,9 @@ class CodeService:
         self._limits = settings.limits()
         self._sink = sink
         self._session_log = session_log
+        self._run_code = RunCodeTool(
+            registry, sandbox, sink, max_parallel=settings.max_parallel_sub_calls, session=session_log
+        )
         self._stops: dict[str, Stop] = {}
         self._quiet: trio.Event | None = None
         self._closed = False
@@ -124,50 +128,51 @@ class CodeService:
             run_limits = self._limits.tightened(**limits)
         except LimitError as error:
             raise translate(error) from None
-        names = self._visible(tools)
-        run_id = f"run-{secrets.token_hex(8)}"
-        stop = self._stops[run_id] = Stop()
-        bridge = Bridge(
-            self._registry,
-            names,
-            call_id=run_id,
-            run_id=run_id,
-            token=None,
-            sink=self._sink,
-            max_parallel=self._settings.max_parallel_sub_calls,
-            session=self._session_log,
-        )
-        program = Program(source, (bridge.namespace(),), hints_for(names))
-        turn = _Turn(self._sink, run_id, "run_code", {"code": source, "description": description})
-        unlink = _link(abort, stop)
+        request = RunRequest(f"run-{secrets.token_hex(8)}", self._visible(tools), run_limits, Stop())
+        self._stops[request.run_id] = request.stop
+        self._run_code.expect(request)
         began = trio.current_time()
         try:
-            turn.begin()
-            try:
-                outcome = await self._sandbox.run(program, limits=run_limits, stop=stop, on_log=None)
-            except SandboxError as error:
-                raise turn.broken(translate(error)) from error
-            except BaseException:
-                turn.end_interrupted()
-                raise
-            finally:
-                bridge.close()
-            content = model_content(outcome)
-            turn.end(content, is_error=outcome.failure is not None, error=_recorded_error(outcome))
+            result = await self._dispatch_run(request, {"code": source, "description": description}, abort)
         finally:
-            unlink()
-            self._forget(run_id)
-        return RunOutcome(
-            run_id=run_id,
-            logs=list(outcome.logs),
-            result=outcome.value,
-            failure=outcome.failure,
-            calls=bridge.records,
-            content=content,
+            self._run_code.forget(request)
+            self._forget(request.run_id)
+        if request.error is not None:
+            raise translate(request.error) from request.error
+        return run_outcome(
+            request.run_id,
+            request.outcome,
+            result,
+            calls=[] if request.bridge is None else request.bridge.records,
             isolation=self.isolation,
             duration_ms=(trio.current_time() - began) * 1000,
-            hint=outcome.hint,
         )
+
+    async def _dispatch_run(
+        self, request: RunRequest, arguments: dict[str, str], abort: AbortSignal | None
+    ) -> ToolResult:
+        turn = Turn(self._sink, request.run_id, RUN_CODE, arguments)
+        dispatch = self._registry.begin(
+            RUN_CODE,
+            arguments,
+            call_id=request.run_id,
+            session=self._session_log,
+            abort=abort,
+            run_id=request.run_id,
+            transport=self._run_code.bound,
+        )
+        request.token = dispatch.token
+        result: ToolResult | None = None
+        turn.begin()
+        try:
+            async with open_background_nursery() as nursery:
+                nursery.start_soon(_stop_when_cancelled, request.stop)
+                await dispatch.prepare()
+                await dispatch.execute()
+                result = await dispatch.finish()
+        finally:
+            turn.end(result)
+        return result
 
     async def call(self, name: str, arguments: Any, *, abort: AbortSignal | None = None) -> ToolResult:
         """Call one tool directly, through the same pipeline as a program's calls.
@@ -183,19 +188,15 @@ class CodeService:
         if self._closed:
             raise ServiceClosedError("the service is closed")
         call_id = f"call-{secrets.token_hex(8)}"
-        turn = _Turn(self._sink, call_id, name, arguments)
+        turn = Turn(self._sink, call_id, name, arguments)
+        result: ToolResult | None = None
         turn.begin()
         try:
             result = await self._registry.dispatch(
-                name, arguments, call_id=call_id, session=self._session_log, abort=abort or AbortSignal()
+                name, arguments, call_id=call_id, session=self._session_log, abort=abort
             )
-        except BaseException:
-            turn.end_interrupted()
-            raise
-        error = None
-        if result.is_error and result.error.info is not None:
-            error = {"name": result.error.info.name, "code": result.error.info.code}
-        turn.end(list(result.content), is_error=result.is_error, error=error, meta=result.meta)
+        finally:
+            turn.end(result)
         return result
 
     def _visible(self, tools: Sequence[str] | None) -> list[str]:
@@ -212,8 +213,8 @@ class CodeService:
         if self._quiet is not None and not self._stops:
             self._quiet.set()
 
-    async def _close(self) -> None:
-        """Stop what runs and wait until it is gone."""
+    async def close(self) -> None:
+        """Stop what runs and wait until it is gone. `open_service` calls it at its end."""
         self._closed = True
         with trio.CancelScope(shield=True):
             if self._stops:
@@ -250,91 +251,14 @@ async def open_service(
             try:
                 yield service
             finally:
-                await service._close()
+                await service.close()
     except SandboxError as error:
         raise translate(error) from error
 
 
-class _Turn:
-    """The events around one direct call: a synthetic turn of one step that holds one tool call."""
-
-    def __init__(self, sink: EventSink, call_id: str, name: str, arguments: Any) -> None:
-        self._sink = sink
-        self._call_id = call_id
-        self._name = name
-        self._arguments = arguments
-        self._step: dict[str, int] = {}
-        self._call_event = 0
-
-    def begin(self) -> None:
-        """Open turn and step, and record the call."""
-        if not self._sink.wanted:
-            return
-        turn = self._sink.next_turn()
-        self._step = {"turn": turn, "step": 0}
-        try:
-            arguments = json.dumps(self._arguments)
-        except (TypeError, ValueError, RecursionError):
-            # What is not JSON fails in the pipeline; the log still says what was tried.
-            arguments = json.dumps(None)
-        self._sink.emit("turn/start", {"turn": turn})
-        self._sink.emit("step/start", self._step)
-        call = {"type": "tool-call", "id": self._call_id, "name": self._name, "arguments": arguments}
-        message = {"id": f"{self._call_id}:request", "role": "assistant", "content": [call]}
-        self._sink.emit("assistant/message", {**self._step, "message": message}, surface=True)
-        self._call_event = self._sink.emit(
-            "tool/call", {**self._step, "callId": self._call_id, "name": self._name, "arguments": arguments}
-        )
-
-    def end(
-        self,
-        content: list[dict[str, Any]],
-        *,
-        is_error: bool,
-        error: dict[str, str] | None = None,
-        meta: Any = None,
-        reason: dict[str, Any] | None = None,
-    ) -> None:
-        """Record the result, and close step and turn."""
-        if not self._sink.wanted:
-            return
-        block = {"type": "tool-result", "toolCallId": self._call_id, "content": content, "isError": is_error}
-        message = {
-            "id": f"{self._call_id}:result",
-            "role": "user",
-            "source": {"kind": "tool", "callId": self._call_id},
-            "content": [block],
-        }
-        data: dict[str, Any] = {**self._step, "message": message}
-        if error is not None:
-            data["error"] = error
-        if meta is not None:
-            data["meta"] = meta
-        self._sink.emit("tool/result", data, surface=True, sources=[self._call_event])
-        self._sink.emit("step/end", self._step)
-        self._sink.emit("turn/end", {"turn": self._step["turn"], "reason": reason or {"kind": "completed"}})
-
-    def end_interrupted(self) -> None:
-        """Record that the call was cancelled from outside."""
-        self.end(
-            [{"type": "text", "text": "Error: tool call aborted"}],
-            is_error=True,
-            error={"name": "AbortError", "code": "ABORTED"},
-            reason={"kind": "aborted", "reason": {"kind": "user"}},
-        )
-
-    def broken(self, error: Exception) -> Exception:
-        """Record that the service could not run the call, and return the error to raise."""
-        self.end([{"type": "text", "text": f"Error: {error}"}], is_error=True)
-        return error
-
-
-def _recorded_error(outcome: Outcome) -> dict[str, str] | None:
-    return None if outcome.failure is None else {"name": RUN_FAILED_NAME, "code": CODE_RUN_FAILED}
-
-
-def _link(abort: AbortSignal | None, stop: Stop) -> Any:
-    """Let the caller's signal stop the run; returns what takes the link back."""
-    if abort is None:
-        return lambda: None
-    return abort.add_callback(lambda: stop.request("aborted" if abort.reason is None else str(abort.reason)))
+async def _stop_when_cancelled(stop: Stop) -> None:
+    """Turn a cancellation from outside into a stop: the run itself is shielded until it is quiet."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        stop.request("cancelled")

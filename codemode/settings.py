@@ -72,7 +72,9 @@ class Settings:
             self._whole(name, 1)
         self._whole("max_queued_runs", 0)
         if type(self.grace_seconds) not in (int, float) or not 0 <= self.grace_seconds < float("inf"):
-            raise SettingsError(f"grace_seconds must be a number of seconds, 0 or more, not {self.grace_seconds!r}")
+            raise SettingsError(
+                f"grace_seconds must be a number of seconds, 0 or more, not {self.grace_seconds!r}"
+            )
         if self.isolation not in get_args(Isolation):
             raise SettingsError(f"isolation must be 'require' or 'best-effort', not {self.isolation!r}")
 

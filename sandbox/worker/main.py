@@ -7,21 +7,32 @@ from __future__ import annotations
 
 import os
 import random
-import socket
 import traceback
-from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sandbox import values, wire
-from sandbox.isolation.plan import StepReport
 from sandbox.worker.channel import Channel, SupervisorGoneError
 from sandbox.worker.program import run_program
 from sandbox.worker.warmup import warm_up
 
+if TYPE_CHECKING:
+    import socket
+    from types import ModuleType
+
+    from sandbox.isolation.plan import StepReport
+
 _OUT_OF_MEMORY: Final = wire.pack(
     [
         values.encode(
-            [wire.DONE, {"failure": {"kind": "memory-limit", "message": "MemoryError: the program used all its memory"}}]
+            [
+                wire.DONE,
+                {
+                    "failure": {
+                        "kind": "memory-limit",
+                        "message": "MemoryError: the program used all its memory",
+                    }
+                },
+            ]
         )
     ]
 )

@@ -8,15 +8,18 @@ Knows: the shapes a program sees. Does not know: what a member does.
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sandbox import values
 from sandbox.values import NotJsonError
-from sandbox.worker.loop import CallFuture, WireLoop
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+
+    from sandbox.worker.loop import CallFuture, WireLoop
 
 _MAX_SEARCHED: Final = 10_000
 """Items looked at when a result holds a call that was not awaited. Arbitrary."""
@@ -53,12 +56,8 @@ class PendingCall:
     def __await__(self) -> Generator[Any, None, Any]:
         return start(self).__await__()
 
-    def _refuse(self) -> str:
-        name = self._function._label
-        return f"{name}(...) was not awaited, so it has not run: write `await {name}(...)`"
-
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"{self._refuse()} (then read {name!r} of its value)")
+        raise AttributeError(f"{refusal_text(self)} (then read {name!r} of its value)")
 
     def __eq__(self, other: object) -> bool:
         # Sets and dicts of calls, as asyncio.wait takes them, compare calls by identity.
@@ -66,21 +65,28 @@ class PendingCall:
             return True
         if type(other) is PendingCall:
             return False
-        raise TypeError(self._refuse())
+        raise TypeError(refusal_text(self))
 
     def __hash__(self) -> int:
         return id(self)
 
 
+def refusal_text(call: PendingCall) -> str:
+    """Say that a call was used before it ran, and what to write."""
+    name = call._function._label
+    return f"{name}(...) was not awaited, so it has not run: write `await {name}(...)`"
+
+
 def _refuse_operation(self: PendingCall, *_args: object, **_kwargs: object) -> NoReturn:
-    raise TypeError(self._refuse())
+    raise TypeError(refusal_text(self))
 
 
-for _operation in (
-    "getitem setitem delitem iter next len contains bool call str repr format lt le gt ge int float index"
-    " add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or ror xor rxor"
-    " neg pos invert abs round iadd isub enter exit aenter aexit aiter anext"
-).split():
+_OPERATIONS: Final = """
+getitem setitem delitem iter next len contains bool call str repr format lt le gt ge int float index
+add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or ror xor rxor
+neg pos invert abs round iadd isub enter exit aenter aexit aiter anext
+"""
+for _operation in _OPERATIONS.split():
     setattr(PendingCall, f"__{_operation}__", _refuse_operation)
 del _operation
 
@@ -134,7 +140,7 @@ class HostFunction:
         self._make_error: Callable[[str], BaseException] = namespace._error_factory(member)
         self._unstarted = namespace._unstarted
 
-    def __call__(self, /, *args: object, **kwargs: object) -> PendingCall:
+    def __call__(self, /, *args: object, **kwargs: object) -> PendingCall:  # noqa: D102  # a program's call
         arguments: object = kwargs
         if args:
             if kwargs or len(args) > 1 or not isinstance(args[0], dict):
@@ -156,7 +162,7 @@ class HostFunction:
             encoded = values.encode(values.from_program(arguments, "arguments"))
         except NotJsonError as error:
             call = find_pending(arguments)
-            reason = str(error) if call is None else PendingCall._refuse(call)
+            reason = str(error) if call is None else refusal_text(call)
             raise self._make_error(f"{self._label}: {reason}") from None
         if len(encoded) > self._max_call_bytes:
             raise self._make_error(
@@ -243,7 +249,9 @@ class HostNamespace:
         text = f"unknown {self._noun} {name!r}."
         # A name differs from what models write mostly by its separators.
         plain = {_squash(known): known for known in names}
-        close = [plain[_squash(name)]] if _squash(name) in plain else difflib.get_close_matches(name, names, 3)
+        close = (
+            [plain[_squash(name)]] if _squash(name) in plain else difflib.get_close_matches(name, names, 3)
+        )
         if close:
             text += " Did you mean " + " or ".join(self._label(known) for known in close) + "?"
         shown = ", ".join(names[:_MAX_NAMES_SHOWN]) or "none"
@@ -288,7 +296,8 @@ def never_awaited(namespaces: Iterable[HostNamespace]) -> str | None:
     first = lost[0]
     where = "" if first._line is None else f" (line {first._line})"
     more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
-    return f"{first._function._label}(...){where}{more} was never awaited, so it did not run: write `await` before it"
+    name = f"{first._function._label}(...)"
+    return f"{name}{where}{more} was never awaited, so it did not run: write `await` before it"
 
 
 def _squash(name: str) -> str:

@@ -8,17 +8,19 @@ from __future__ import annotations
 import ast
 import builtins
 import traceback
-from collections.abc import Callable, Mapping
-from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sandbox.worker.loop import WireLoop
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import CodeType
+
+    from sandbox.worker.loop import WireLoop
 
 PROGRAM_FILE = "<program>"
 _ENTRY_NAME = "__program__"
 
 
-def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, str]:  # noqa: ARG001  # see restricted
+def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, str]:
     """Compile the source as the body of one coroutine function."""
     body = ast.parse(source, PROGRAM_FILE).body
     if body and isinstance(body[-1], ast.Expr):
@@ -33,9 +35,9 @@ def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, st
 def build_globals(
     bindings: Mapping[str, object],
     write: Callable[[str, str], None],
-    modules: Mapping[str, object],  # noqa: ARG001  # see restricted
-    hints: Mapping[str, str],  # noqa: ARG001  # see restricted
-    loop: WireLoop,  # noqa: ARG001  # see restricted
+    modules: Mapping[str, object],
+    hints: Mapping[str, str],
+    loop: WireLoop,
 ) -> dict[str, Any]:
     """Return globals with every builtin; `print` goes to the logs."""
 
@@ -45,7 +47,7 @@ def build_globals(
     return {"__name__": "__main__", "__builtins__": {**vars(builtins), "print": print_to_logs}, **bindings}
 
 
-def describe(error: BaseException, source: str, hints: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG001
+def describe(error: BaseException, source: str, hints: Mapping[str, str]) -> dict[str, Any]:
     """Return the wire form of an exception's text and place."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == PROGRAM_FILE]
     return {

@@ -6,22 +6,24 @@ Does not know: sockets, processes, which names and modules the language has.
 
 from __future__ import annotations
 
-import asyncio
-from types import ModuleType
-from typing import Any, Final, Protocol
+from asyncio import events
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sandbox import values, wire
 from sandbox.policy import ProgramRefusedError, ProgramResult
 from sandbox.values import JsonValue, NotJsonError
 from sandbox.worker.channel import SupervisorGoneError
-from sandbox.worker.loop import DeadlockError, WireLoop
+from sandbox.worker.loop import WireLoop
 from sandbox.worker.namespaces import (
     HostNamespace,
-    PendingCall,
     find_pending,
     make_error_class,
     never_awaited,
+    refusal_text,
 )
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _DEFAULT_ERROR_CLASS: Final = {"name": "HostCallError", "attributes": []}
 
@@ -138,14 +140,20 @@ class _Run:
             message = f"outer output exceeded {self._max_output_bytes} bytes"
             return _done({"failure": {"kind": "output-limit", "message": message}})
         rest = values.encode(self._with_hint({}))
-        return b'["%b",{"value":%b%b]' % (wire.DONE.encode(), encoded, b"," + rest[1:] if rest != b"{}" else b"}")
+        return b'["%b",{"value":%b%b]' % (
+            wire.DONE.encode(),
+            encoded,
+            b"," + rest[1:] if rest != b"{}" else b"}",
+        )
 
     def _not_json(self, error: NotJsonError, result: ProgramResult) -> bytes:
         call = find_pending(result.value)
         if call is not None:
-            reason = PendingCall._refuse(call)
+            reason = refusal_text(call)
         elif result.implicit:
-            hint = f"the last line's value is no result, because it is not JSON: {error}; `return` what you need"
+            hint = (
+                f"the last line's value is no result, because it is not JSON: {error}; `return` what you need"
+            )
             return _done(self._with_hint({"hint": hint}))
         else:
             reason = str(error)
@@ -153,7 +161,10 @@ class _Run:
         return _done({"failure": {"kind": "invalid-output", "message": message}})
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
-        failure: dict[str, Any] = {"kind": "exception", **self._language.describe(error, self._source, self._hints)}
+        failure: dict[str, Any] = {
+            "kind": "exception",
+            **self._language.describe(error, self._source, self._hints),
+        }
         if failure.get("hint") is None:
             failure["hint"] = never_awaited(self._namespaces)
         return failure
@@ -184,4 +195,4 @@ def _done(body: dict[str, Any]) -> bytes:
 
 def forget_loop() -> None:
     """Undo what a run set in asyncio, for a process that runs another one: the warm-up."""
-    asyncio._set_running_loop(None)
+    events._set_running_loop(None)  # noqa: SLF001  # asyncio offers it to authors of loops

@@ -5,14 +5,17 @@ Knows: how the three are put together. Does not know: their rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox import diagnostics, guards, policy
 from sandbox.facades import asyncio_facade
-from sandbox.worker.loop import WireLoop
 from sandbox.worker.namespaces import as_awaitable, as_coroutine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import CodeType
+
+    from sandbox.worker.loop import WireLoop
 
 PROGRAM_FILE = policy.PROGRAM_FILE
 
@@ -35,7 +38,9 @@ def build_globals(
     loop: WireLoop,
 ) -> dict[str, Any]:
     """Return the globals a program starts with."""
-    asyncio_facade.install(run=loop.run_nested, awaitable_adapter=as_awaitable, coroutine_adapter=as_coroutine)
+    asyncio_facade.install(
+        run=loop.run_nested, awaitable_adapter=as_awaitable, coroutine_adapter=as_coroutine
+    )
     return guards.build_globals(bindings=bindings, stdout_write=write, modules=modules, hints=hints)
 
 

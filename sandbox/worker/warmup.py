@@ -6,13 +6,15 @@ hundred of them for the simplest program; a parked worker pays them before anybo
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sandbox import values, wire
 from sandbox.worker.program import forget_loop, run_program
 
-_SAMPLE: Final = '''
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_SAMPLE: Final = """
 import asyncio, json, re
 
 class Point:
@@ -36,7 +38,7 @@ for key, value in sorted(found.items(), key=lambda item: str(item[0])):
     found[key] = value
 print(json.dumps(found), Point(1), re.findall(r"[0-9]+", "a1b22"))
 return {"parts": await asyncio.gather(one(1), one(2, key="k")), "found": found}
-'''
+"""
 
 
 class _Nowhere:
@@ -48,7 +50,7 @@ class _Nowhere:
     def flush(self) -> None:
         """Have nothing to send."""
 
-    def receive(self, timeout_seconds: float | None) -> list[Any]:  # noqa: ARG002  # the channel's signature
+    def receive(self, timeout_seconds: float | None) -> list[Any]:
         """Hear nothing."""
         return []
 
@@ -61,7 +63,9 @@ def warm_up(language: ModuleType) -> None:
         "maxCallBytes": 1 << 20,
         "memoryMb": 64,
         "hints": {},
-        "namespaces": [{"name": "tools", "members": {}, "noun": "tool", "importable": False, "errorClass": None}],
+        "namespaces": [
+            {"name": "tools", "members": {}, "noun": "tool", "importable": False, "errorClass": None}
+        ],
     }
     done = run_program(_Nowhere(), request, language)
     values.decode(wire.pack([done])[wire.HEADER_BYTES :], frozen=True)

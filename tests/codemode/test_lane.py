@@ -19,7 +19,9 @@ class Script:
         self.live = 0
         self.most_live = 0
 
-    def submit(self, nursery: trio.Nursery, name: str, *, exclusive: bool = False, prepare: float = 0.0) -> None:
+    def submit(
+        self, nursery: trio.Nursery, name: str, *, exclusive: bool = False, prepare: float = 0.0
+    ) -> None:
         ticket = self.lane.admit()
         self.finish[name] = trio.Event()
         nursery.start_soon(self._serve, name, ticket, exclusive, prepare)

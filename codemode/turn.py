@@ -1,0 +1,97 @@
+"""The events around one direct call: a synthetic turn of one step that holds one tool call.
+
+Knows: the order of these events and what goes into them. Does not know: how the call is made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sandbox import values
+from sandbox.values import NotJsonError
+
+if TYPE_CHECKING:
+    from codemode.events import EventSink
+    from tool_bindings.results import ToolResult
+
+
+class Turn:
+    """Records one call. `begin` once, then `end` once.
+
+    Args:
+        sink: Where events go.
+        call_id: The call's id.
+        name: The tool's name.
+        arguments: What the caller sent; need not be JSON.
+    """
+
+    def __init__(self, sink: EventSink, call_id: str, name: str, arguments: object) -> None:
+        self._sink = sink
+        self._call_id = call_id
+        self._name = name
+        self._arguments = arguments
+        self._step: dict[str, int] = {}
+        self._call_event = 0
+
+    def begin(self) -> None:
+        """Open turn and step, and record the request and the call."""
+        if not self._sink.wanted:
+            return
+        try:
+            arguments = values.encode(values.snapshot(self._arguments)).decode("ascii")
+        except NotJsonError:
+            # The pipeline refuses such a call; the log still says that it was made.
+            arguments = "null"
+        turn = self._sink.next_turn()
+        self._step = {"turn": turn, "step": 0}
+        self._sink.emit("turn/start", {"turn": turn})
+        self._sink.emit("step/start", self._step)
+        call = {"type": "tool-call", "id": self._call_id, "name": self._name, "arguments": arguments}
+        message = {"id": f"{self._call_id}:request", "role": "assistant", "content": [call]}
+        self._sink.emit("assistant/message", {**self._step, "message": message}, surface=True)
+        self._call_event = self._sink.emit(
+            "tool/call", {**self._step, "callId": self._call_id, "name": self._name, "arguments": arguments}
+        )
+
+    def end(self, result: ToolResult | None) -> None:
+        """Record the result and what it adds to the conversation, and close step and turn.
+
+        Args:
+            result: How the call ended; None when it was cancelled from outside before it could.
+        """
+        if not self._sink.wanted:
+            return
+        self._sink.emit("tool/result", self._result_data(result), surface=True, sources=[self._call_event])
+        for context in () if result is None else result.additional_contexts:
+            if isinstance(context, dict):
+                self._sink.emit("user/message", context, surface=True)
+        self._sink.emit("step/end", self._step)
+        reason: dict[str, Any] = {"kind": "completed"}
+        if result is None:
+            reason = {"kind": "aborted", "reason": {"kind": "user"}}
+        self._sink.emit("turn/end", {"turn": self._step["turn"], "reason": reason})
+
+    def _result_data(self, result: ToolResult | None) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        content: Any = [{"type": "text", "text": "Error: tool call aborted"}]
+        if result is None:
+            data["error"] = {"name": "AbortError", "code": "ABORTED"}
+        else:
+            content = result.content
+            if result.is_error and result.error.info is not None:
+                data["error"] = {"name": result.error.info.name, "code": result.error.info.code}
+            if result.meta is not None:
+                data["meta"] = result.meta
+        block = {
+            "type": "tool-result",
+            "toolCallId": self._call_id,
+            "content": content,
+            "isError": result is None or result.is_error,
+        }
+        message = {
+            "id": f"{self._call_id}:result",
+            "role": "user",
+            "source": {"kind": "tool", "callId": self._call_id},
+            "content": [block],
+        }
+        return {**self._step, "message": message, **data}

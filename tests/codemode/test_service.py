@@ -1,0 +1,288 @@
+"""The service with real workers: outcomes, events, receipts, stopping."""
+
+from __future__ import annotations
+
+import json
+
+import corpus
+import psutil
+import pytest
+import trio
+
+from codemode import ABSENT, AbortSignal, Settings, SettingsError, open_service
+from codemode.errors import ServiceClosedError
+from tool_bindings import Accept, Block, Deny, ToolRegistry, text_block
+
+
+@pytest.fixture
+def registry():
+    return corpus.fixture_registry()
+
+
+def types_of(events):
+    return [event["type"] for event in events]
+
+
+async def test_a_program_gets_canonical_values_and_leaves_rendered_content_only(registry):
+    events = []
+    async with open_service(registry, on_event=events.append) as service:
+        outcome = await service.run_code("r = await tools.read(path='notes.txt')\nreturn r['totalLines']")
+    assert (5, True) == (outcome.result, outcome.ok)
+    assert [
+        "turn/start",
+        "step/start",
+        "assistant/message",
+        "tool/call",
+        "tool/code-dispatch-start",
+        "tool/code-dispatch",
+        "tool/result",
+        "step/end",
+        "turn/end",
+    ] == types_of(events)
+    (end,) = [event for event in events if event["type"] == "tool/code-dispatch"]
+    assert (f"{outcome.run_id}:code:1", "read", False) == (
+        end["data"]["subCallId"],
+        end["data"]["name"],
+        end["data"]["isError"],
+    )
+    assert "value" not in end["data"]
+
+
+async def test_null_is_a_result_and_nothing_is_none(registry):
+    async with open_service(registry) as service:
+        null = await service.run_code("return None")
+        nothing = await service.run_code("x = await tools.add(a=1, b=2)\nreturn")
+    assert None is null.result
+    assert ABSENT is nothing.result
+    assert "null" == null.content[0]["text"]
+    assert "(run_code completed with no output)" == nothing.content[0]["text"]
+
+
+async def test_calls_start_in_the_order_the_program_made_them(registry):
+    source = "import asyncio\nreturn await asyncio.gather(*[tools.add(a=i, b=0) for i in range(20)])"
+    events = []
+    async with open_service(registry, on_event=events.append) as service:
+        outcome = await service.run_code(source)
+    assert list(range(20)) == outcome.result
+    starts = [event["data"] for event in events if event["type"] == "tool/code-dispatch-start"]
+    assert [f"{outcome.run_id}:code:{number}" for number in range(1, 21)] == [
+        start["subCallId"] for start in starts
+    ]
+    assert list(range(20)) == [start["arguments"]["a"] for start in starts]
+
+
+async def test_a_failed_run_keeps_its_receipt_and_its_logs(registry):
+    source = "print('first')\nawait tools.add(a=1, b=2)\nawait tools.fail(message='boom')\nawait tools.add(a=3, b=4)"
+    async with open_service(registry) as service:
+        outcome = await service.run_code(source)
+    assert ("exception", "ToolCallError", 3) == (
+        outcome.failure.kind,
+        outcome.failure.error_type,
+        outcome.failure.line,
+    )
+    assert ["first"] == outcome.logs
+    assert [("add", "succeeded", True, 2), ("fail", "failed", True, 3)] == [
+        (call.tool, call.status, call.executed, call.line) for call in outcome.calls
+    ]
+    text = outcome.content[0]["text"]
+    assert text.startswith("Error: code run failed (exception): ToolCallError: boom")
+    assert text.endswith("Captured output:\nfirst")
+
+
+async def test_an_abort_ends_the_run_stops_its_calls_and_keeps_the_logs(registry):
+    started, stopped = trio.Event(), trio.Event()
+
+    @registry.tool(concurrency_safe=True)
+    async def hang() -> None:
+        started.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            stopped.set()
+
+    signal = AbortSignal()
+    async with open_service(registry) as service, trio.open_nursery() as nursery:
+        outcomes = []
+
+        async def run():
+            outcomes.append(await service.run_code("print('before')\nawait tools.hang()", abort=signal))
+
+        nursery.start_soon(run)
+        await started.wait()
+        signal.abort("enough")
+    assert stopped.is_set()
+    (outcome,) = outcomes
+    assert ("abort", "enough", ["before"]) == (outcome.failure.kind, outcome.failure.message, outcome.logs)
+    assert ["failed"] == [call.status for call in outcome.calls]
+
+
+async def test_stopping_by_run_id_is_an_abort(registry):
+    run_ids = []
+
+    @registry.tool
+    async def stop_me() -> None:
+        run_ids.extend(service._stops)
+        service.stop(run_ids[0], "stopped by id")
+        await trio.sleep_forever()
+
+    async with open_service(registry) as service:
+        outcome = await service.run_code("await tools.stop_me()")
+        assert not service.stop(outcome.run_id)
+    assert ("abort", "stopped by id") == (outcome.failure.kind, outcome.failure.message)
+
+
+async def test_a_signal_that_fired_before_starts_nothing(registry):
+    signal = AbortSignal()
+    signal.abort("too late")
+    async with open_service(registry) as service:
+        outcome = await service.run_code("return 1", abort=signal)
+        assert 0 == service.statistics().completed
+    assert "abort" == outcome.failure.kind
+
+
+async def test_cancelling_the_caller_kills_the_worker_and_settles_every_event(registry):
+    events = []
+    started = trio.Event()
+
+    @registry.tool
+    async def hang() -> None:
+        started.set()
+        await trio.sleep_forever()
+
+    async with open_service(registry, on_event=events.append, settings=Settings(parked_workers=1)) as service:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(service.run_code, "await tools.hang()")
+            await started.wait()
+            nursery.cancel_scope.cancel()
+        assert types_of(events)[-4:] == ["tool/code-dispatch", "tool/result", "step/end", "turn/end"]
+        assert 0 == service.statistics().running
+    assert [] == psutil.Process().children(recursive=True)
+
+
+async def test_closing_the_service_aborts_what_runs(registry):
+    outcomes = []
+    started = trio.Event()
+
+    @registry.tool
+    async def hang() -> None:
+        started.set()
+        await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        async with open_service(registry) as service:
+
+            async def run():
+                outcomes.append(await service.run_code("await tools.hang()"))
+
+            nursery.start_soon(run)
+            await started.wait()
+        with pytest.raises(ServiceClosedError):
+            await service.run_code("return 1")
+    assert ("abort", "runtime disposed") == (outcomes[0].failure.kind, outcomes[0].failure.message)
+
+
+async def test_a_run_may_tighten_a_limit_and_not_loosen_it(registry):
+    async with open_service(registry, settings=Settings(wall_seconds=5)) as service:
+        outcome = await service.run_code("while True: pass", wall_seconds=0.2)
+        assert "timeout" == outcome.failure.kind
+        assert "wall_seconds=0.2" in outcome.failure.message
+        with pytest.raises(SettingsError, match="looser"):
+            await service.run_code("return 1", wall_seconds=6)
+        with pytest.raises(SettingsError, match="unknown limit"):
+            await service.run_code("return 1", walls=1)
+
+
+async def test_a_run_can_be_narrowed_to_some_tools(registry):
+    async with open_service(registry) as service:
+        outcome = await service.run_code("return await tools.search(query='x')", tools=["add"])
+        assert "unknown tool 'search'" in outcome.failure.message
+        with pytest.raises(SettingsError, match="unknown tool 'nope'"):
+            await service.run_code("return 1", tools=["nope"])
+
+
+async def test_a_policy_reads_the_program_before_it_runs(registry):
+    async def refuse(call, proceed):
+        if call.name == "run_code" and "secret" in call.arguments["code"]:
+            return Deny("programs must not say secret")
+        return await proceed()
+
+    registry.on_pre_execute(refuse)
+    async with open_service(registry) as service:
+        denied = await service.run_code("return 'secret'")
+        allowed = await service.run_code("return 'open'")
+        assert 1 == service.statistics().completed
+    assert ("policy", "programs must not say secret") == (denied.failure.kind, denied.failure.message)
+    assert "open" == allowed.result
+
+
+async def test_a_policy_replaces_or_blocks_what_a_run_gave(registry):
+    async def judge(call, result, proceed):
+        if call.name != "run_code" or result.is_error:
+            return await proceed()
+        if result.value["result"] == "block":
+            return Block([text_block("not this")])
+        return Accept(value={"logs": ["redacted"], "result": "***"})
+
+    registry.on_post_execute(judge)
+    async with open_service(registry) as service:
+        replaced = await service.run_code("return 'token'")
+        blocked = await service.run_code("return 'block'")
+    assert (["redacted"], "***") == (replaced.logs, replaced.result)
+    assert "redacted\n***" == replaced.content[0]["text"]
+    assert ("policy", "not this") == (blocked.failure.kind, blocked.failure.message)
+    assert ABSENT is blocked.result
+
+
+async def test_programs_cannot_call_run_code(registry):
+    async with open_service(registry) as service:
+        outcome = await service.run_code("return await tools.run_code(code='return 1', description='x')")
+    assert "unknown tool 'run_code'" in outcome.failure.message
+
+
+async def test_a_tool_that_vanishes_during_a_run_is_unknown_to_the_program():
+    registry = ToolRegistry()
+    dispose = []
+
+    @registry.tool
+    async def drop() -> None:
+        dispose[0]()
+
+    scoped = ToolRegistry()
+
+    @scoped.tool
+    async def gone() -> int:
+        return 1
+
+    dispose.append(registry.register(scoped.get("gone")))
+    async with open_service(registry) as service:
+        outcome = await service.run_code("await tools.drop()\nreturn await tools.gone()")
+    assert "gone" in outcome.failure.message
+    assert "unknown tool" in outcome.failure.message
+
+
+async def test_a_direct_call_goes_through_the_same_pipeline_and_log(registry):
+    events, seen = [], []
+    registry.on_result(lambda call, result: seen.append((call.provenance, call.name)))
+    async with open_service(registry, on_event=events.append) as service:
+        result = await service.call("add", {"a": 1, "b": 2})
+        await service.run_code("await tools.add(a=3, b=4)")
+    assert 3 == result.value
+    assert [("direct", "add"), ("code", "add"), ("direct", "run_code")] == seen
+    call = next(event for event in events if event["type"] == "tool/call")
+    assert {"a": 1, "b": 2} == json.loads(call["data"]["arguments"])
+
+
+async def test_many_runs_at_once_never_mix(registry):
+    outcomes = {}
+    settings = Settings(max_concurrent_runs=4)
+    async with open_service(registry, settings=settings) as service, trio.open_nursery() as nursery:
+
+        async def run(number):
+            source = f"print({number})\nreturn await tools.echo(value={number})"
+            outcomes[number] = await service.run_code(source)
+
+        for number in range(40):
+            nursery.start_soon(run, number)
+    assert {number: ([str(number)], number) for number in range(40)} == {
+        number: (outcome.logs, outcome.result) for number, outcome in outcomes.items()
+    }
