@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from codemode.batch import BatchResult, ToolCall
     from codemode.errors import (
         CodeModeError,
         InternalError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSENT",
     "AbortSignal",
+    "BatchResult",
     "CallRecord",
     "CodeModeError",
     "CodeService",
@@ -44,6 +46,7 @@ __all__ = [
     "SessionLog",
     "Settings",
     "SettingsError",
+    "ToolCall",
     "TraceFrame",
     "open_service",
 ]
@@ -51,6 +54,7 @@ __all__ = [
 _HOMES: Final = {
     "ABSENT": "sandbox.vocabulary",
     "AbortSignal": "tool_bindings.abort",
+    "BatchResult": "codemode.batch",
     "CallRecord": "codemode.receipts",
     "CodeModeError": "codemode.errors",
     "CodeService": "codemode.service",
@@ -64,6 +68,7 @@ _HOMES: Final = {
     "SessionLog": "codemode.session_log",
     "Settings": "codemode.settings",
     "SettingsError": "codemode.errors",
+    "ToolCall": "codemode.batch",
     "TraceFrame": "sandbox.vocabulary",
     "open_service": "codemode.service",
 }

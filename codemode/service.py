@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from codemode.batch import BatchResult, ToolCall, run_batch
 from codemode.errors import ServiceClosedError, SettingsError, translate
 from codemode.events import EventListener, EventSink
 from codemode.outcome import RunOutcome, active_walls, run_outcome
@@ -25,7 +26,7 @@ from sandbox.supervisor import Sandbox, Stop, open_sandbox
 from tool_bindings.registry import RUN_CODE, ToolRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 
     from codemode.session_log import SessionLog
     from tool_bindings.abort import AbortSignal
@@ -198,6 +199,49 @@ class CodeService:
         finally:
             turn.end(result)
         return result
+
+    async def batch(
+        self,
+        calls: Iterable[ToolCall] | AsyncIterable[ToolCall],
+        *,
+        max_parallel: int | None = None,
+        on_result: Callable[[BatchResult], object] | None = None,
+        abort: AbortSignal | None = None,
+    ) -> list[BatchResult]:
+        """Make many calls without a program, through the same pipeline.
+
+        Calls start in order; parallel-safe ones overlap, an exclusive one runs alone.
+
+        Args:
+            calls: The calls; taken as places become free, so they may be endless.
+            max_parallel: Parallel-safe calls at the same time; by default `max_parallel_sub_calls`.
+            on_result: Gets each result in input order as soon as it is known. With it, nothing is
+                collected, and the returned list is empty.
+            abort: Stops running calls and starts no more; the rest is recorded as not started.
+
+        Returns:
+            The results in input order, without `on_result`.
+
+        Raises:
+            ServiceClosedError: The service was closed.
+            SettingsError: `max_parallel` is not a whole number of at least 1.
+        """
+        if self._closed:
+            raise ServiceClosedError("the service is closed")
+        parallel = self._settings.max_parallel_sub_calls if max_parallel is None else max_parallel
+        if type(parallel) is not int or parallel < 1:
+            raise SettingsError(f"max_parallel must be a whole number of at least 1, not {max_parallel!r}")
+        results: list[BatchResult] = []
+        await run_batch(
+            self._registry,
+            calls,
+            sink=self._sink,
+            max_parallel=parallel,
+            on_result=results.append if on_result is None else on_result,
+            abort=abort,
+            session=self._session_log,
+        )
+        return results
 
     def _visible(self, tools: Sequence[str] | None) -> list[str]:
         names = sorted(self._registry.names())
