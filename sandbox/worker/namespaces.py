@@ -100,18 +100,13 @@ def start(call: PendingCall) -> asyncio.Future[Any]:
     return call._future
 
 
-def as_awaitable(awaitable: Any) -> Any:
-    """Return what stdlib asyncio accepts in place of a call; anything else comes back unchanged."""
-    return start(awaitable) if type(awaitable) is PendingCall else awaitable
-
-
 def as_coroutine(awaitable: Any) -> Any:
-    """Return a coroutine in place of a call, for what must become a Task."""
-    return _await(start(awaitable)) if type(awaitable) is PendingCall else awaitable
+    """Return a coroutine in place of a call, for asyncio; anything else comes back unchanged."""
+    return _await(awaitable) if type(awaitable) is PendingCall else awaitable
 
 
-async def _await(future: asyncio.Future[Any]) -> Any:
-    return await future
+async def _await(call: PendingCall) -> Any:
+    return await start(call)
 
 
 class HostFunction:

@@ -25,7 +25,7 @@ from sandbox.worker.namespaces import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-_DEFAULT_ERROR_CLASS: Final = {"name": "HostCallError", "attributes": []}
+_DEFAULT_ERROR_CLASS: Final[dict[str, Any]] = {"name": "HostCallError", "attributes": []}
 
 
 class Wire(Protocol):
@@ -72,7 +72,7 @@ class _Run:
             self._bind(space, request["maxCallBytes"])
 
     def _bind(self, space: dict[str, Any], max_call_bytes: int) -> None:
-        error = space["errorClass"] or _DEFAULT_ERROR_CLASS
+        error: dict[str, Any] = space["errorClass"] or _DEFAULT_ERROR_CLASS
         error_class = make_error_class(error["name"], tuple(error["attributes"]))
         namespace = HostNamespace(
             space["name"],

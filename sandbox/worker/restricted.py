@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sandbox import diagnostics, guards, policy
+from sandbox import guards, policy
+from sandbox.worker import plain
 from sandbox.facades import asyncio_facade
-from sandbox.worker.namespaces import as_awaitable, as_coroutine
+from sandbox.worker.namespaces import as_coroutine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from sandbox.worker.loop import WireLoop
 
 PROGRAM_FILE = policy.PROGRAM_FILE
+
+# The fork server imports this module while it still has a file system; modules and time zones load now or never.
+guards.prepare()
 
 
 def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, str]:
@@ -38,19 +42,11 @@ def build_globals(
     loop: WireLoop,
 ) -> dict[str, Any]:
     """Return the globals a program starts with."""
-    asyncio_facade.install(
-        run=loop.run_nested, awaitable_adapter=as_awaitable, coroutine_adapter=as_coroutine
-    )
-    return guards.build_globals(bindings=bindings, stdout_write=write, modules=modules, hints=hints)
+    asyncio_facade.install(run=loop.run_nested, awaitable_adapter=as_coroutine)
+    messages = {name: f"{name}() is not available in programs: {advice}" for name, advice in hints.items()}
+    return guards.build_globals(bindings=bindings, stdout_write=write, modules=modules, hints=messages)
 
 
 def describe(error: BaseException, source: str, hints: Mapping[str, str]) -> dict[str, Any]:
     """Return the wire form of what a program raised."""
-    described = diagnostics.describe_exception(error, source, hints=hints)
-    return {
-        "message": described.message,
-        "errorType": described.error_type,
-        "line": described.line,
-        "hint": described.hint,
-        "traceback": [[frame.line, frame.function, frame.text] for frame in described.frames],
-    }
+    return plain.describe(error, source, hints)

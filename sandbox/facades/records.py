@@ -1,0 +1,129 @@
+"""`dataclasses`: the decorator and its helpers, for classes of the program.
+
+Knows: dataclasses. Does not know: the attribute rules.
+
+The standard library writes the text of `__init__` from field names and executes it, so field names are checked here once
+more before it gets them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sandbox.facades.containers import deep_copy
+from sandbox.guards.ownership import adopt, class_dict, is_program_class, mark_class
+from sandbox.policy import names
+
+
+def _check_fields(cls: type) -> None:
+    annotations = class_dict(cls).get("__annotations__")
+    for name in annotations if isinstance(annotations, dict) else ():
+        _check_field_name(name)
+
+
+def _check_field_name(name: Any) -> None:
+    if type(name) is not str or not name.isidentifier() or keyword.iskeyword(name):
+        raise TypeError(f"field names must be identifiers, not {name!r}")
+    if names.is_dunder(name) or names.looks_like_guard(name):
+        raise TypeError(f"a field cannot be called {name!r}")
+
+
+def _finish(cls: type) -> type:
+    """Keep positional patterns away from names a native read must not touch."""
+    args = class_dict(cls).get("__match_args__")
+    if isinstance(args, tuple) and any(
+        arg[:1] == "_" or arg in names.GUARDED_PUBLIC or names.is_inspection_like(arg) for arg in args
+    ):
+        type.__setattr__(cls, "__match_args__", ())
+    adopt(cls)
+    return cls
+
+
+def dataclass(cls: Any = None, /, **options: Any) -> Any:
+    """Give a class `__init__`, `__repr__` and comparison made from its annotated fields."""
+
+    def decorate(target: Any) -> type:
+        if not (isinstance(target, type) and is_program_class(target)):
+            raise TypeError("dataclass decorates classes of the program")
+        _check_fields(target)
+        return _finish(dataclasses.dataclass(**options)(target))
+
+    return decorate if cls is None else decorate(cls)
+
+
+def make_dataclass(cls_name: str, fields: Iterable[Any], *, bases: tuple[type, ...] = (), **options: Any) -> type:
+    """Create a data class from a list of names, (name, type) or (name, type, field)."""
+    if "namespace" in options:
+        raise TypeError("make_dataclass takes no namespace here; write a class statement with the methods")
+    if not all(isinstance(base, type) and is_program_class(base) for base in bases):
+        raise TypeError("the bases of a data class must be classes of the program")
+    options.pop("module", None)
+    listed = [(item,) if isinstance(item, str) else tuple(item) for item in fields]
+    for item in listed:
+        _check_field_name(item[0])
+    cls = dataclasses.make_dataclass(
+        cls_name, [item[0] if len(item) == 1 else item for item in listed], bases=bases, **options
+    )
+    type.__setattr__(cls, "__module__", "__main__")
+    mark_class(cls)
+    return _finish(cls)
+
+
+def _fields_of(obj: Any, function: str) -> tuple[dataclasses.Field[Any], ...]:
+    if isinstance(obj, type) or not is_program_class(type(obj)) or not dataclasses.is_dataclass(obj):
+        raise TypeError(f"{function}() should be called on dataclass instances")
+    return dataclasses.fields(obj)
+
+
+def asdict(obj: Any, *, dict_factory: Callable[..., Any] = dict) -> Any:
+    """Return the fields as a dict, recursing into data classes, lists, tuples and dicts."""
+    return dict_factory(
+        [(field.name, _convert(getattr(obj, field.name), lambda part: asdict(part, dict_factory=dict_factory))) for field in _fields_of(obj, "asdict")]
+    )
+
+
+def astuple(obj: Any, *, tuple_factory: Callable[..., Any] = tuple) -> Any:
+    """Return the fields as a tuple, recursing into data classes, lists, tuples and dicts."""
+    return tuple_factory(
+        [_convert(getattr(obj, field.name), lambda part: astuple(part, tuple_factory=tuple_factory)) for field in _fields_of(obj, "astuple")]
+    )
+
+
+def _convert(value: Any, nested: Callable[[Any], Any]) -> Any:
+    if not isinstance(value, type) and dataclasses.is_dataclass(value):
+        return nested(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return tuple.__new__(type(value), [_convert(item, nested) for item in value])
+    if type(value) in (list, tuple):
+        return type(value)(_convert(item, nested) for item in value)
+    if type(value) is dict:
+        return {_convert(key, nested): _convert(item, nested) for key, item in value.items()}
+    return deep_copy(value)
+
+
+def replace(obj: Any, /, **changes: Any) -> Any:
+    """Return a copy with some fields changed."""
+    _fields_of(obj, "replace")
+    return dataclasses.replace(obj, **changes)
+
+
+def dataclasses_members() -> dict[str, object]:
+    """Return what `import dataclasses` offers."""
+    return {
+        "FrozenInstanceError": dataclasses.FrozenInstanceError,
+        "Field": dataclasses.Field,
+        "InitVar": dataclasses.InitVar,
+        "KW_ONLY": dataclasses.KW_ONLY,
+        "MISSING": dataclasses.MISSING,
+        "asdict": asdict,
+        "astuple": astuple,
+        "dataclass": dataclass,
+        "field": dataclasses.field,
+        "fields": dataclasses.fields,
+        "is_dataclass": dataclasses.is_dataclass,
+        "make_dataclass": make_dataclass,
+        "replace": replace,
+    }

@@ -1,0 +1,82 @@
+"""`typing`, `types`, `abc` and `numbers`-like modules: names for annotations and bases, nothing that evaluates text.
+
+Knows: those modules. Does not know: the attribute rules.
+"""
+
+from __future__ import annotations
+
+import abc
+import types
+import typing
+from typing import Any
+
+from sandbox.guards.exposure import stand_in
+
+_TYPING = (
+    "AbstractSet Annotated Any AnyStr AsyncContextManager AsyncGenerator AsyncIterable AsyncIterator Awaitable BinaryIO ByteString "
+    "Callable ChainMap ClassVar Collection Concatenate Container ContextManager Coroutine Counter DefaultDict Deque Dict Final "
+    "FrozenSet Generator Generic Hashable IO ItemsView Iterable Iterator KeysView List Literal LiteralString Mapping MappingView "
+    "Match MutableMapping MutableSequence MutableSet NamedTuple Never NewType NoReturn NotRequired Optional OrderedDict ParamSpec "
+    "ParamSpecArgs ParamSpecKwargs Pattern Protocol ReadOnly Required Reversible Self Sequence Set Sized SupportsAbs SupportsBytes "
+    "SupportsComplex SupportsFloat SupportsIndex SupportsInt SupportsRound Text TextIO Tuple Type TypeAlias TypeAliasType TypeGuard "
+    "TypeIs TypeVar TypeVarTuple TypedDict Union Unpack ValuesView assert_never assert_type cast dataclass_transform final "
+    "get_args get_origin is_typeddict no_type_check overload override reveal_type"
+)
+
+
+def _runtime_checkable(cls: Any) -> Any:
+    raise TypeError("runtime protocols are not part of the language: test for the attribute with hasattr(), or inherit from an ABC")
+
+
+class _AbstractMeta:
+    """What the name `ABCMeta` means: `metaclass=ABCMeta` is understood by the policy, nothing else is done with it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<class 'abc.ABCMeta'>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("write a class statement with the base abc.ABC to create an abstract class")
+
+
+def typing_members() -> dict[str, object]:
+    """Return what `import typing` offers."""
+    members: dict[str, object] = {name: getattr(typing, name) for name in _TYPING.split() if hasattr(typing, name)}
+    for name in ("get_args", "reveal_type"):
+        members.pop(name)
+    return {**members, "TYPE_CHECKING": False, "get_args": get_args, "runtime_checkable": _runtime_checkable}
+
+
+def get_args(tp: Any) -> tuple[Any, ...]:
+    """Return the type arguments of a generic alias, with `type` shown as programs know it."""
+    return tuple(stand_in(type) if arg is type else arg for arg in typing.get_args(tp))
+
+
+def types_members() -> dict[str, object]:
+    """Return what `import types` offers: a plain namespace, and names for isinstance."""
+    members: dict[str, object] = {"SimpleNamespace": types.SimpleNamespace, "MappingProxyType": types.MappingProxyType}
+    named = (
+        "AsyncGeneratorType BuiltinFunctionType BuiltinMethodType CoroutineType FunctionType GeneratorType LambdaType MethodType "
+        "ModuleType TracebackType FrameType CodeType"
+    )
+    for name in named.split():
+        members[name] = stand_in(getattr(types, name))
+    members["NoneType"] = types.NoneType
+    members["EllipsisType"] = types.EllipsisType
+    members["NotImplementedType"] = types.NotImplementedType
+    members["UnionType"] = stand_in(types.UnionType)
+    members["GenericAlias"] = stand_in(types.GenericAlias)
+    return members
+
+
+def abc_members() -> dict[str, object]:
+    """Return what `import abc` offers."""
+    return {
+        "ABC": abc.ABC,
+        "ABCMeta": _AbstractMeta(),
+        "abstractclassmethod": abc.abstractclassmethod,
+        "abstractmethod": abc.abstractmethod,
+        "abstractproperty": abc.abstractproperty,
+        "abstractstaticmethod": abc.abstractstaticmethod,
+    }

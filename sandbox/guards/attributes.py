@@ -1,0 +1,427 @@
+"""Reading, writing and deleting attributes where the name or the object is not harmless.
+
+Knows: the run-time rule for every attribute name. Does not know: syntax, modules.
+
+A native read in a program is one the policy found harmless by its name alone. Everything else, and every name that
+arrives as a string, comes here.
+"""
+
+from __future__ import annotations
+
+import decimal
+import enum
+import types
+from abc import ABCMeta
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from sandbox.guards import formatting
+from sandbox.guards.exposure import expose_type
+from sandbox.guards.ownership import OWNED, class_dict, is_program_class, is_program_function, is_program_instance
+from sandbox.guards.readonly import module_name, FrozenModule
+from sandbox.policy import names
+from sandbox.values import FrozenDict, FrozenList
+
+MISSING: Any = object()
+"""Stands for "no default given"."""
+
+_INTERPRETER_TYPES = (
+    types.FrameType, types.TracebackType, types.CodeType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType,
+)  # fmt: skip
+_UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_FROZEN = (FrozenDict, FrozenList)
+_PLAIN_CONTAINERS = frozenset({list, dict, set, bytearray})
+
+_IN_PLACE = frozenset(
+    f"__{name}__"
+    for name in "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior setitem delitem".split()
+)
+_CHANGING = _IN_PLACE | {"__init__", "__setattr__", "__delattr__", "__post_init__"}
+_CLASS_HOOKS = frozenset({"__init__", "__new__", "__setattr__", "__delattr__", "__getattr__", "__init_subclass__", "__post_init__"})
+
+_super_self: Any = super.__dict__["__self__"]
+_super_class: Any = super.__dict__["__thisclass__"]
+_super_self_class: Any = super.__dict__["__self_class__"]
+
+
+def read(ob: Any, name: str, *, literal: bool = True) -> Any:
+    """Return attribute `name` of `ob` if a program may have it.
+
+    Args:
+        ob: Any object.
+        name: The attribute.
+        literal: The name stands in the source; False for one that arrived as a string.
+    Raises:
+        AttributeError: There is none, or programs may not read it.
+    """
+    if type(name) is not str:
+        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+    if name[:1] == "_" and name != "_":
+        if names.is_dunder(name):
+            return _read_dunder(ob, name)
+        return _read_private(ob, name, literal=literal)
+    if name in names.MUTATORS:
+        return _without_bypass(getattr(ob, name), name)
+    if name in names.ALWAYS_DYNAMIC:
+        return _read_dynamic(ob, name)
+    if name in names.FRAME_ATTRIBUTES or names.is_inspection_like(name):
+        if isinstance(ob, (type, *_INTERPRETER_TYPES)) and not is_program_object(ob):
+            _refuse_read(ob, name)
+        return getattr(ob, name)
+    if name in names.RECEIVER_CHECKED:
+        return _read_checked(ob, name)
+    return getattr(ob, name)
+
+
+def write(ob: Any, name: str, value: Any) -> None:
+    """Set attribute `name` of an object that belongs to the program."""
+    if type(name) is not str:
+        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+    if names.is_dunder(name):
+        if name in names.SETTABLE_ATTRIBUTES and type(value) is str and (is_program_function(ob) or is_program_object(ob)):
+            setattr(ob, name, value)
+            return
+        raise AttributeError(f"the attribute {name!r} cannot be set; define it in the class body")
+    _require_writable(ob, name)
+    setattr(ob, name, value)
+
+
+def delete(ob: Any, name: str) -> None:
+    """Delete attribute `name` of an object that belongs to the program."""
+    if type(name) is not str:
+        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+    if names.is_dunder(name):
+        raise AttributeError(f"the attribute {name!r} cannot be deleted")
+    _require_writable(ob, name)
+    delattr(ob, name)
+
+
+def is_program_object(ob: Any) -> bool:
+    """Whether `ob` is a class the program defined or an instance of one."""
+    return is_program_instance(ob) or (isinstance(ob, type) and is_program_class(ob))
+
+
+class Guarded:
+    """Stands for an object in one attribute operation that the policy could not prove harmless.
+
+    Programs never hold one: the policy writes it only directly before a dot.
+    """
+
+    __slots__ = ("ob",)
+
+    def __init__(self, ob: Any) -> None:
+        object.__setattr__(self, "ob", ob)
+
+    def __getattribute__(self, name: str) -> Any:
+        return read(object.__getattribute__(self, "ob"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        write(object.__getattribute__(self, "ob"), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delete(object.__getattribute__(self, "ob"), name)
+
+
+def guard(ob: Any) -> Any:
+    """Return `ob` if every native operation on it is harmless, else its guarded stand-in."""
+    return ob if type(ob) in OWNED else Guarded(ob)
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def _refuse_read(ob: Any, name: str) -> NoReturn:
+    raise AttributeError(f"the attribute {name!r} of {_describe(ob)} cannot be read here")
+
+
+def _describe(ob: Any) -> str:
+    if isinstance(ob, FrozenModule):
+        return f"module {module_name(ob)!r}"
+    if isinstance(ob, type):
+        return f"class {type.__getattribute__(ob, '__name__')!r}"
+    return f"a {type(ob).__name__!r} object"
+
+
+def _require_writable(ob: Any, name: str) -> None:
+    if is_program_object(ob) or is_program_function(ob):
+        return
+    kind = type(ob)
+    if kind is types.SimpleNamespace or kind is decimal.Context:
+        return
+    if isinstance(ob, _FROZEN):
+        raise AttributeError(f"tool results are read-only and have keys, not attributes: copy = dict(value); copy[{name!r}] = ...")
+    if kind in (dict, list, str, int, float, tuple, type(None), bool):
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+    raise AttributeError(f"{_describe(ob)} is read-only; attribute {name!r} cannot be set or deleted")
+
+
+# ---------------------------------------------------------------------- public names
+
+
+def _without_bypass(result: Any, name: str) -> Any:
+    """Keep a C method from changing a frozen value past the method that refuses."""
+    kind = type(result)
+    if kind is types.MethodDescriptorType:
+
+        def unbound(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(self, _FROZEN):
+                return getattr(self, name)(*args, **kwargs)
+            return result(self, *args, **kwargs)
+
+        unbound.__name__ = unbound.__qualname__ = name
+        return unbound
+    if kind is types.BuiltinMethodType and isinstance(result.__self__, _FROZEN):
+        return getattr(result.__self__, name)
+    return result
+
+
+def _read_dynamic(ob: Any, name: str) -> Any:
+    if name == "obj":
+        if isinstance(ob, BaseException | memoryview):
+            _refuse_read(ob, name)
+        return getattr(ob, name)
+    result = getattr(ob, name)
+    kind = type(result)
+    if kind is types.BuiltinMethodType and isinstance(result.__self__, str):
+        return formatting.bound(result.__self__, name, read)
+    if kind is types.MethodDescriptorType and result.__objclass__ is str:
+        return formatting.unbound(name, read)
+    return result
+
+
+def _read_checked(ob: Any, name: str) -> Any:
+    if name == "mro":
+        if not isinstance(ob, type):
+            return getattr(ob, name)
+        if not is_program_class(ob):
+            _refuse_read(ob, name)
+        if any(name in class_dict(base) for base in ob.__mro__):
+            return getattr(ob, name)
+        return lambda: [expose_type(base) for base in ob.__mro__]
+    if name == "register":
+        result = getattr(ob, name)
+        if getattr(result, "__func__", None) is ABCMeta.register:
+            raise AttributeError("abstract classes have no register() here: inherit from the class instead")
+        return result
+    if is_program_object(ob) or (name in ("send", "throw") and type(ob) is types.GeneratorType):
+        return getattr(ob, name)
+    if type(ob) is super and is_program_class(_super_class.__get__(ob)):
+        return getattr(ob, name)
+    if not hasattr(ob, name):
+        return getattr(ob, name)
+    return _refuse_read(ob, name)
+
+
+# ---------------------------------------------------------------------- private names
+
+
+def _read_private(ob: Any, name: str, *, literal: bool) -> Any:
+    if isinstance(ob, type):
+        owner, first, found = is_program_class(ob), ob, _find(ob.__mro__, name)
+        if owner and found is None:
+            raise AttributeError(f"type object {ob.__name__!r} has no attribute {name!r}")
+    elif type(ob) is super:
+        start = _super_class.__get__(ob)
+        mro = _super_self_class.__get__(ob).__mro__
+        found = _find(mro[mro.index(start) + 1 :], name)
+        owner, first = is_program_class(start) and found is not None, start
+    else:
+        first = type(ob)
+        owner, found = is_program_class(first), _find(first.__mro__, name)
+    if owner and (found is None or is_program_class(found)):
+        return getattr(ob, name)
+    if name in names.NAMED_TUPLE_NAMES and issubclass(first, tuple) and (literal or owner):
+        return getattr(ob, name)
+    if name in names.ENUM_NAMES and owner and issubclass(first, enum.Enum) and name in ("_value_", "_name_"):
+        return getattr(ob, name)
+    return _refuse_read(ob, name)
+
+
+def _find(mro: tuple[type, ...], name: str) -> type | None:
+    for base in mro:
+        if name in class_dict(base):
+            return base
+    return None
+
+
+# ---------------------------------------------------------------------- dunder names
+
+
+def _read_dunder(ob: Any, name: str) -> Any:
+    if name in names.TEXT_ATTRIBUTES:
+        return _read_text(ob, name)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(ob, name)
+    if name not in names.READABLE_ATTRIBUTES:
+        _refuse_read(ob, name)
+    if type(ob) is super:
+        return _read_super(ob, name)
+    if isinstance(ob, type):
+        return _read_class_method(ob, name)
+    found = _find(type(ob).__mro__, name)
+    if found is not None and is_program_class(found):
+        return getattr(ob, name)
+    if is_program_instance(ob):
+        return _named_setter(getattr(ob, name), name) if name in ("__setattr__", "__delattr__") else _bound_or_new(ob, name)
+    if name in _CLASS_HOOKS or found is None:
+        if found is None:
+            return getattr(ob, name) if not isinstance(ob, FrozenModule) else _refuse_read(ob, name)
+        _refuse_read(ob, name)
+    # Equal to the operator or builtin that calls it.
+    return getattr(ob, name)
+
+
+def _bound_or_new(ob: Any, name: str) -> Any:
+    return _checked_new(getattr(ob, name)) if name == "__new__" else getattr(ob, name)
+
+
+def _read_text(ob: Any, name: str) -> Any:
+    if isinstance(ob, FrozenModule):
+        if name == "__name__":
+            return module_name(ob)
+        if name == "__doc__":
+            return None
+        _refuse_read(ob, name)
+    result = getattr(ob, name)
+    if result is not None and type(result) is not str:
+        _refuse_read(ob, name)
+    return result
+
+
+def _read_super(ob: Any, name: str) -> Any:
+    result = getattr(ob, name)
+    if name == "__new__":
+        return _checked_new(result)
+    if name in ("__setattr__", "__delattr__") and not isinstance(result, types.MethodType | _UNBOUND):  # type: ignore[arg-type]  # a tuple of types in a union test
+        return _named_setter(result, name)
+    return _checked_unbound(result, name)
+
+
+def _read_class_method(ob: type, name: str) -> Any:
+    found = _find(ob.__mro__, name)
+    if found is None:
+        raise AttributeError(f"type object {ob.__name__!r} has no attribute {name!r}")
+    if is_program_class(found):
+        return getattr(ob, name)
+    result = getattr(ob, name)
+    if name == "__new__":
+        return _checked_new(result)
+    return _checked_unbound(result, name)
+
+
+def _checked_unbound(result: Any, name: str) -> Any:
+    """Let a base's changing method act on the program's own objects and on plain containers only."""
+    if name not in _CHANGING or isinstance(result, types.MethodWrapperType | types.BuiltinMethodType):
+        return result
+    if isinstance(result, types.MethodType):
+        return result
+    if is_program_function(result):
+        return result
+
+    def changing(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not (is_program_instance(self) or (type(self) in _PLAIN_CONTAINERS and name not in ("__setattr__", "__delattr__"))):
+            raise TypeError(f"{name} can be called on objects of this program's classes, not on {_describe(self)}")
+        if name in ("__setattr__", "__delattr__"):
+            _check_settable(args)
+        return result(self, *args, **kwargs)
+
+    changing.__name__ = changing.__qualname__ = name
+    return changing
+
+
+def _named_setter(result: Any, name: str) -> Any:
+    def setter(*args: Any) -> Any:
+        _check_settable(args)
+        return result(*args)
+
+    setter.__name__ = setter.__qualname__ = name
+    return setter
+
+
+def _check_settable(args: tuple[Any, ...]) -> None:
+    if args and (type(args[0]) is not str or names.is_dunder(args[0])):
+        raise AttributeError(f"the attribute {args[0]!r} cannot be set; define it in the class body")
+
+
+def _checked_new(result: Callable[..., Any]) -> Any:
+    if is_program_function(result):
+        return result
+
+    def new(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+        if not (isinstance(cls, type) and (is_program_class(cls) or cls in (object, int, float, str, tuple, frozenset, bytes, complex))):
+            raise TypeError("__new__ can create objects of this program's classes only; call the class itself")
+        return result(cls, *args, **kwargs)
+
+    new.__name__ = new.__qualname__ = "__new__"
+    return new
+
+
+def _read_dict(ob: Any, name: str) -> Any:
+    if isinstance(ob, type):
+        if is_program_class(ob):
+            return {key: value for key, value in class_dict(ob).items() if key[:1] != names.HOOK_PREFIX and not names.is_dunder(key)}
+    elif type(ob) in OWNED or type(ob) is types.SimpleNamespace:
+        return ob.__dict__
+    elif is_program_instance(ob):
+        return {key: value for key, value in ob.__dict__.items() if key[:1] != "_"}
+    elif is_program_function(ob):
+        return dict(ob.__dict__)
+    return _refuse_read(ob, name)
+
+
+def _read_annotations(ob: Any, name: str) -> Any:
+    if is_program_object(ob) or is_program_function(ob):
+        return dict(getattr(ob, name))
+    return _refuse_read(ob, name)
+
+
+def _read_of_function(ob: Any, name: str) -> Any:
+    if is_program_function(ob):
+        result = getattr(ob, name)
+        return dict(result) if isinstance(result, dict) else result
+    return _refuse_read(ob, name)
+
+
+def _read_wrapped(ob: Any, name: str) -> Any:
+    if is_program_function(ob):
+        return getattr(ob, name)
+    return _refuse_read(ob, name)
+
+
+def _read_members(ob: Any, name: str) -> Any:
+    if isinstance(ob, enum.EnumMeta):
+        return getattr(ob, name)
+    return _refuse_read(ob, name)
+
+
+def _read_notes(ob: Any, name: str) -> Any:
+    if isinstance(ob, BaseException):
+        return list(getattr(ob, name))
+    return _refuse_read(ob, name)
+
+
+def _read_bases(ob: Any, name: str) -> Any:
+    if isinstance(ob, type) and is_program_class(ob):
+        return tuple(expose_type(base) for base in getattr(ob, name))
+    return _refuse_read(ob, name)
+
+
+def _read_version(ob: Any, name: str) -> Any:
+    if isinstance(ob, FrozenModule) or is_program_object(ob):
+        return getattr(ob, name)
+    return _refuse_read(ob, name)
+
+
+_SPECIAL: dict[str, Callable[[Any, str], Any]] = {
+    "__dict__": _read_dict,
+    "__annotations__": _read_annotations,
+    "__wrapped__": _read_wrapped,
+    "__members__": _read_members,
+    "__notes__": _read_notes,
+    "__defaults__": _read_of_function,
+    "__kwdefaults__": _read_of_function,
+    "__mro__": _read_bases,
+    "__bases__": _read_bases,
+    "__version__": _read_version,
+}

@@ -1,0 +1,161 @@
+"""The vocabulary of names: which ones a program may bind, which attributes it may read, and how.
+
+Knows: name strings. Does not know: syntax trees, objects. Both the policy (compile time) and the guards (run time)
+decide from these tables, so that a name written in the source and the same name in a string meet one rule.
+"""
+
+from __future__ import annotations
+
+from RestrictedPython.transformer import INSPECT_ATTRIBUTES
+
+HOOK_PREFIX = ":"
+"""First character of every name the policy itself adds to a program. No source text can spell such a name, so no
+binding position can shadow a guard, whatever construct a later Python adds."""
+
+ENTRY_NAME = "<module>"
+"""Name of the coroutine function a program becomes; what a traceback shows for the program's own level."""
+
+FRAME_ATTRIBUTES = frozenset(INSPECT_ATTRIBUTES) | {"f_trace_lines", "f_trace_opcodes", "gi_suspended", "cr_suspended"}
+"""Attributes of frames, tracebacks, code objects and suspended functions. Refused wherever they are written."""
+
+INSPECTION_PREFIXES = ("tb_", "f_", "co_", "gi_", "cr_", "ag_")
+"""Any other attribute that starts so is read through a guard, which refuses it on interpreter objects only."""
+
+MUTATORS = frozenset(
+    {"append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "move_to_end"}
+)
+"""Methods of list, dict and OrderedDict that change the receiver. Taken from the class instead of the object they would
+change a frozen value as well, since C code writes past an overriding method."""
+
+LOOP_INTERNALS = frozenset({"get_loop", "get_coro", "get_stack", "print_stack", "get_context"})
+"""Methods of asyncio tasks and futures that lead to the event loop, to frames or to host state."""
+
+RECEIVER_CHECKED = LOOP_INTERNALS | {"send", "throw", "register", "mro"}
+"""Public attributes that are dangerous on some objects of the interpreter and ordinary on objects of a program."""
+
+ALWAYS_DYNAMIC = frozenset({"format", "format_map", "obj"})
+"""Public attributes whose *result* decides: a str subclass of the program still has the C `format`."""
+
+GUARDED_PUBLIC = MUTATORS | RECEIVER_CHECKED | ALWAYS_DYNAMIC
+
+ENUM_NAMES = frozenset(
+    {"_missing_", "_generate_next_value_", "_ignore_", "_order_", "_value_", "_name_", "_value2member_map_", "_member_map_", "_member_names_"}
+)
+"""Documented single-underscore names of enum bodies; they look like guard names and are not."""
+
+NAMED_TUPLE_NAMES = frozenset({"_fields", "_asdict", "_replace", "_make", "_field_defaults"})
+"""Documented leading-underscore attributes of named tuples."""
+
+DEFINABLE_METHODS = frozenset(
+    f"__{name}__"
+    for name in (
+        # Life of an object.
+        "init new del post_init repr str bytes format hash bool sizeof dir doc "
+        # Comparison.
+        "lt le eq ne gt ge "
+        # Attributes. `__getattribute__` and `__class__` are left out: they would let an object lie about its type.
+        "getattr setattr delattr get set delete set_name slots match_args "
+        # Classes. Hooks that answer for *other* objects (instancecheck, subclasshook, mro_entries) are left out.
+        "init_subclass "
+        # Calls and containers.
+        "call len length_hint getitem setitem delitem missing iter next reversed contains "
+        # Numbers.
+        "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or "
+        "radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand rxor ror "
+        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior "
+        "neg pos abs invert complex int float index round trunc floor ceil "
+        # Contexts and awaiting.
+        "enter exit await aiter anext aenter aexit "
+        # Copying: our own copy functions call these.
+        "copy deepcopy replace "
+    ).split()
+)
+"""Dunder names a class of the program may define, as a method or by assignment."""
+
+MODULE_STYLE_NAMES = frozenset(
+    f"__{name}__"
+    for name in (
+        "author authors version version_info all license licence copyright credits maintainer email status date title "
+        "description url uri contact revision created updated program docformat summary project doc updated_at"
+    ).split()
+)
+"""Dunder variables by which files describe themselves; plain variables here."""
+
+READABLE_NAMES = MODULE_STYLE_NAMES | DEFINABLE_METHODS | {"__name__", "__debug__", "__file__"}
+"""Dunder names that may be read as variables. `__file__` is not bound; reading it is a NameError, as in a console."""
+
+TEXT_ATTRIBUTES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
+"""Dunder attributes that are text about an object."""
+
+READABLE_ATTRIBUTES = (
+    TEXT_ATTRIBUTES
+    | (DEFINABLE_METHODS - {"__del__", "__get__", "__set__", "__delete__", "__set_name__", "__await__", "__slots__", "__match_args__"})
+    | {"__dict__", "__annotations__", "__wrapped__", "__members__", "__notes__", "__defaults__", "__kwdefaults__", "__version__"}
+)
+"""Dunder attributes that may be written in source text; what each yields is decided by a guard at run time."""
+
+CLASS_ONLY_ATTRIBUTES = frozenset({"__mro__", "__bases__"})
+"""Dunder attributes readable on names bound by a `class` statement of the same program."""
+
+SETTABLE_ATTRIBUTES = frozenset({"__name__", "__qualname__", "__doc__"})
+"""Dunder attributes a plain assignment may set, on functions and classes of the program."""
+
+REFUSED_CALLS: dict[str, tuple[str, str]] = {
+    "exec": (
+        "exec() is not part of the language: text never becomes code here",
+        "write the statements directly, or keep functions in a dict and pick one by name",
+    ),
+    "eval": (
+        "eval() is not part of the language: text never becomes code here",
+        "use json.loads for data, int()/float() for numbers, or a dict of functions for a choice",
+    ),
+    "compile": (
+        "compile() is not part of the language: text never becomes code here",
+        "write the code directly; for regular expressions use re.compile",
+    ),
+    "breakpoint": ("breakpoint() is not part of the language: no debugger is attached", "use print() to see a value"),
+    "globals": ("globals() is not part of the language", "keep your own values in a dict"),
+    "locals": ("locals() is not part of the language", "keep your own values in a dict"),
+    "vars": ("vars() is not part of the language", "read obj.__dict__ of your own object, or dataclasses.asdict(obj)"),
+}
+"""Builtins refused at compile time unless the program binds the name itself: what was refused, what to write instead."""
+
+
+def is_dunder(name: str) -> bool:
+    """Whether `name` has two underscores at both ends."""
+    return len(name) > 4 and name[:2] == "__" and name[-2:] == "__"
+
+
+def is_private(name: str) -> bool:
+    """Whether `name` is a private attribute: a leading underscore, not a dunder, not `_` alone."""
+    return name[:1] == "_" and name != "_" and not is_dunder(name)
+
+
+def looks_like_guard(name: str) -> bool:
+    """Whether `name` is spelled like a hook of RestrictedPython (`_getattr_`): reserved, so that no reader is misled."""
+    return (
+        len(name) > 2
+        and name[0] == "_"
+        and name[-1] == "_"
+        and name[1] != "_"
+        and name[-2] != "_"
+        and name not in ENUM_NAMES
+    )
+
+
+def is_inspection_like(name: str) -> bool:
+    """Whether `name` starts like an attribute of frames, code objects and suspended functions."""
+    return name.startswith(INSPECTION_PREFIXES)
+
+
+def needs_owner(name: str) -> bool:
+    """Whether reading attribute `name` is free on objects of the program and guarded on all others."""
+    return is_private(name) or is_inspection_like(name) or name in RECEIVER_CHECKED
+
+
+def mangle(name: str, class_name: str | None) -> str:
+    """Return the name Python stores for `name` written inside `class_name` (class-private names)."""
+    if class_name is None or name[:2] != "__" or name[-2:] == "__":
+        return name
+    stripped = class_name.lstrip("_")
+    return f"_{stripped}{name}" if stripped else name

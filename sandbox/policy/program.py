@@ -1,0 +1,211 @@
+"""From source text to a code object, or to refusals: the front of the policy.
+
+Knows: the steps and their errors. Does not know: what is allowed, objects, the worker.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import ast
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import CodeType
+
+from sandbox.policy import names, slips
+from sandbox.policy.refusals import MAX_REFUSALS, ProgramRefusedError, Refusal
+from sandbox.policy.scopes import ScopeTree
+from sandbox.policy.transform import PolicyTransformer, hook, place
+
+PROGRAM_FILE = "<program>"
+"""The file name of a program's code, by which its frames are told from the sandbox's own."""
+
+_QUALIFIED_PREFIX = names.ENTRY_NAME + ".<locals>."
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledProgram:
+    """A program that may start.
+
+    Execute `code` in the globals of `sandbox.guards.build_globals`; it binds one coroutine function under `entry_name`.
+    Its coroutine returns None (no result) or a `ProgramResult`.
+    """
+
+    code: CodeType
+    entry_name: str = names.ENTRY_NAME
+
+
+def compile_program(source: str, *, provided: frozenset[str] = frozenset(), star_names: Mapping[str, tuple[str, ...]] | None = None) -> CompiledProgram:
+    """Compile one program under the policy.
+
+    Args:
+        source: The program, the body of an async function. Any text at all.
+        provided: Names bound before the program starts, besides the builtins, so that it may rebind them.
+        star_names: For each module the names `from module import *` binds; the facades' own by default.
+    Raises:
+        ProgramRefusedError: The text is not Python, or not the language. Nothing else is raised, whatever the text.
+    """
+    try:
+        with warnings.catch_warnings():
+            # A doubtful escape sequence in a program is not worth a line on the worker's stderr.
+            warnings.simplefilter("ignore")
+            return _compile(source.removeprefix("\ufeff"), provided, _facade_star_names() if star_names is None else star_names)
+    except ProgramRefusedError:
+        raise
+    except SyntaxError as error:
+        raise _from_syntax_error(source, error) from None
+    except UnicodeEncodeError as error:
+        line = source.count("\n", 0, error.start) + 1
+        column = error.start - source.rfind("\n", 0, error.start)
+        raise _refused(line, column, "the source holds half of a surrogate pair, which is not a character", slips.SURROGATE) from None
+    except (RecursionError, MemoryError):
+        raise _refused(1, 1, "the program is nested too deeply, or one expression is too long", slips.TOO_DEEP) from None
+    except (ValueError, OverflowError, SystemError) as error:
+        line = source.count("\n", 0, source.find("\0")) + 1 if "\0" in source else 1
+        raise _refused(line, 1, str(error), None) from None
+
+
+def _refused(line: int, column: int, message: str, hint: str | None, error_type: str = "SyntaxError") -> ProgramRefusedError:
+    return ProgramRefusedError((Refusal(line, column, message, hint),), error_type)
+
+
+def _from_syntax_error(source: str, error: SyntaxError) -> ProgramRefusedError:
+    line = max(error.lineno or 1, 1)
+    column = max(error.offset or 1, 1)
+    message = error.msg or "invalid syntax"
+    lines = _LINE_END.split(source)
+    text = lines[line - 1] if line <= len(lines) else ""
+    return _refused(line, column, message, slips.hint_for(message, text, source), type(error).__name__)
+
+
+def _facade_star_names() -> Mapping[str, tuple[str, ...]]:
+    # Imported late: the facades load every module a program may use, and checking a source alone does not need them.
+    from sandbox.facades.catalogue import star_names  # noqa: PLC0415
+
+    return star_names()
+
+
+def _compile(source: str, provided: frozenset[str], star_names: Mapping[str, tuple[str, ...]]) -> CompiledProgram:
+    source.encode()
+    tree = ast.parse(source, PROGRAM_FILE, "exec")
+    body = tree.body
+    flags, keep_annotations = _take_future_imports(body)
+    _expand_star_imports(tree, star_names)
+    _return_last_value(body)
+    scopes = ScopeTree(body, provided)
+    transformer = PolicyTransformer(scopes, _LINE_END.split(source), keep_annotations=keep_annotations)
+    transformer.visit_program(body)
+    if transformer.refusals:
+        refusals = tuple(sorted(set(transformer.refusals), key=lambda refusal: (refusal.line, refusal.column, refusal.message)))
+        raise ProgramRefusedError(refusals[:MAX_REFUSALS], "PolicyError")
+    module = _wrap(body, scopes.shared & (scopes.program.bindings.keys() | scopes.program.loads))
+    code = compile(module, PROGRAM_FILE, "exec", flags=flags, dont_inherit=True, optimize=0)
+    return CompiledProgram(_as_module_level(code))
+
+
+def _take_future_imports(body: list[ast.stmt]) -> tuple[int, bool]:
+    """Remove leading `from __future__ import ...` statements, which may not stand in a function; return their flags."""
+    flags = 0
+    position = 1 if body and _is_docstring(body[0]) else 0
+    while position < len(body):
+        statement = body[position]
+        if not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__" and not statement.level):
+            break
+        for alias in statement.names:
+            feature = getattr(__future__, alias.name, None)
+            if not isinstance(feature, __future__._Feature) or alias.name == "barry_as_FLUFL":  # noqa: SLF001  # the type of every feature
+                raise SyntaxError(
+                    f"future feature {alias.name} is not defined", (PROGRAM_FILE, alias.lineno, alias.col_offset + 1, None)
+                )
+            flags |= feature.compiler_flag
+        del body[position]
+    return flags, bool(flags & __future__.annotations.compiler_flag)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+
+
+def _expand_star_imports(tree: ast.Module, star_names: Mapping[str, tuple[str, ...]]) -> None:
+    """Spell out star imports at the program's own level, with the names the program uses."""
+    used: set[str] | None = None
+    for statement in tree.body:
+        if not (isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*" and not statement.level):
+            continue
+        available = star_names.get(statement.module or "")
+        if available is None:
+            # Let the import itself say that there is no such module, when it is executed.
+            wanted: list[str] = ["*"]
+        else:
+            if used is None:
+                used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            wanted = [name for name in available if name in used]
+        if wanted == ["*"]:
+            statement.names = [ast.copy_location(ast.alias(name="any", asname=names.HOOK_PREFIX + "star"), statement)]
+        elif wanted:
+            statement.names = [ast.copy_location(ast.alias(name=name, asname=None), statement) for name in wanted]
+        else:
+            statement.names = [ast.copy_location(ast.alias(name=available[0], asname=names.HOOK_PREFIX + "star"), statement)]  # type: ignore[index]  # a module has names
+
+
+def _return_last_value(body: list[ast.stmt]) -> None:
+    """Give a program without `return` the value of its last statement, if that is an expression or sets one name."""
+    if not body or any(_holds_return(statement) for statement in body):
+        return
+    last = body[-1]
+    if isinstance(last, ast.Expr):
+        if isinstance(last.value, ast.Constant) and last.value.value is None:
+            body[-1] = place(ast.Return(ast.Call(hook("explicit"), [last.value], [])), last)
+        else:
+            body[-1] = place(ast.Return(ast.Call(hook("implicit"), [last.value], [])), last)
+        return
+    name: ast.expr | None = None
+    if isinstance(last, ast.Assign) and len(last.targets) == 1:
+        name = last.targets[0]
+    elif isinstance(last, ast.AnnAssign) and last.value is not None:
+        name = last.target
+    if isinstance(name, ast.Name):
+        body.append(place(ast.Return(ast.Call(hook("implicit"), [ast.Name(name.id, ast.Load())], [])), last))
+
+
+def _holds_return(node: ast.AST) -> bool:
+    if isinstance(node, ast.Return):
+        return True
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        return False
+    return any(_holds_return(child) for child in ast.iter_child_nodes(node))
+
+
+def _wrap(body: list[ast.stmt], shared: set[str]) -> ast.Module:
+    start = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+    statements: list[ast.stmt] = [place(ast.Global(sorted(shared)), start)] if shared else []
+    statements.extend(body)
+    arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    function = ast.AsyncFunctionDef(
+        name=names.ENTRY_NAME, args=arguments, body=statements or [start], decorator_list=[], returns=None
+    )
+    if "type_params" in function._fields:
+        function.type_params = []
+    function.lineno = function.end_lineno = 1
+    function.col_offset = function.end_col_offset = 0
+    return ast.Module(body=[function], type_ignores=[])
+
+
+def _as_module_level(code: CodeType) -> CodeType:
+    """Make names of classes and functions read as if the program were a module instead of a function's body."""
+
+    def fix(constant: object, owner: CodeType) -> object:
+        if isinstance(constant, CodeType):
+            return _as_module_level(constant)
+        # A class body stores its own qualified name from a constant.
+        if isinstance(constant, str) and constant == owner.co_qualname and constant.startswith(_QUALIFIED_PREFIX):
+            return constant.removeprefix(_QUALIFIED_PREFIX)
+        return constant
+
+    constants = tuple(fix(constant, code) for constant in code.co_consts)
+    return code.replace(co_consts=constants, co_qualname=code.co_qualname.removeprefix(_QUALIFIED_PREFIX))
+
+

@@ -1,0 +1,72 @@
+"""Hints for texts that are not Python: what models typically meant.
+
+Knows: Python's messages and the offending line. Does not know: the policy.
+"""
+
+from __future__ import annotations
+
+import re
+
+SURROGATE = "write the character itself, or an escape such as '\\U0001F600' inside a string"
+TOO_DEEP = "split it: name intermediate values, build data in a loop, or load it from a tool"
+
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_TYPOGRAPHIC = "“”‘’„«»"
+_SPACES = re.compile(r"[\u00a0\u2000-\u200f\u2028\u2029\u202f\u2060\u3000\ufeff]")
+
+_BY_MESSAGE: tuple[tuple[str, str], ...] = (
+    ("'await' outside", "write 'async def' instead of 'def' for the function that awaits"),
+    ("asynchronous comprehension outside", "write 'async def' instead of 'def' for the function around it"),
+    ("'async for' outside", "write 'async def' instead of 'def' for the function around it"),
+    ("'async with' outside", "write 'async def' instead of 'def' for the function around it"),
+    ("'return' with value in async generator", "yield the value, or collect it in a list"),
+    ("unterminated string literal", 'close the quote on the same line; write \\n for a line break, or use """triple quotes"""'),
+    ("unterminated triple-quoted", "close the string with the same three quotes"),
+    ("unterminated f-string", "inside {} use the other kind of quote, or compute the value in a variable first"),
+    ("f-string: expecting '}'", "inside {} use the other kind of quote, or compute the value in a variable first"),
+    ("f-string expression part cannot include a backslash", "compute the value in a variable before the f-string"),
+    ("f-string: single '}'", "write }} for a literal brace"),
+    ("unexpected indent", "start the program's own statements in the first column"),
+    ("inconsistent use of tabs", "indent with spaces only"),
+    ("Exceeds the limit", "write it as a power or product, or build it with int() from parts"),
+    ("Missing parentheses in call to 'print'", "write print(...)"),
+    ("null bytes", "remove the NUL character; inside a string write '\\0'"),
+    ("import * only allowed", "import the names one by one"),
+    ("no binding for nonlocal", "use 'global' for a variable of the program's own level"),
+)
+
+
+def hint_for(message: str, line: str, source: str) -> str | None:
+    """Return what to write instead, for Python's `message` about `line` of `source`."""
+    if _FENCE.match(line) or _FENCE.match(source):
+        return "send the program alone, without the ``` fences around it"
+    if "invalid character" in message or "invalid non-printable" in message:
+        if any(quote in line for quote in _TYPOGRAPHIC):
+            return "use the plain quotes ' and \""
+        if _SPACES.search(line):
+            return "replace the invisible character by an ordinary space"
+        return "use the plain ASCII character outside of strings"
+    for start, hint in _BY_MESSAGE:
+        if start in message:
+            return hint
+    return _foreign(line)
+
+
+def _foreign(line: str) -> str | None:
+    """Recognise the syntax of other languages."""
+    stripped = line.strip()
+    if "&&" in stripped or "||" in stripped:
+        return "write 'and' / 'or'"
+    if re.match(r"(const|let|var)\s", stripped):
+        return "assign without a keyword: name = value"
+    if re.match(r"function\b", stripped):
+        return "define functions with 'def' or 'async def'"
+    if re.match(r"(else\s+if|elseif)\b", stripped):
+        return "write 'elif'"
+    if "=>" in stripped:
+        return "write 'lambda x: ...' or a def"
+    if re.search(r"(\+\+|--)\s*;?$", stripped):
+        return "write 'name += 1'"
+    if stripped.startswith(("print ", "exec ")):
+        return "call it with parentheses"
+    return None
