@@ -1,0 +1,621 @@
+"""One dispatch: from a name and arguments to a success or a failure.
+
+    begin    snapshot the arguments, mint the token                         (sync, cannot fail)
+    prepare  abort check, collapse, pre-execute listeners, approval, guards
+    execute  around listeners, argument validation, body, canonical value, content
+    finish   post-execute listeners, finalize_content, freeze, observers
+
+Every route to a tool, nested, direct, batch or MCP, goes through here, so a policy registered once
+sees them all. With no listeners registered the stages do the same work in the same order, they
+only have nobody to ask.
+
+Knows: stages, their order, and which of them may change what.
+Does not know: which process or protocol the call came from, and where its result is recorded.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import trio
+
+from sandbox.values import (
+    GIVE_UP,
+    FrozenList,
+    JsonValue,
+    NotJsonError,
+    frozen_dict,
+    frozen_list,
+    snapshot_frozen,
+)
+from tool_bindings.abort import AbortSignal
+from tool_bindings.approval import OUTCOMES, ApprovalRequest
+from tool_bindings.binding import argument_error, create_success
+from tool_bindings.content import blocks_text
+from tool_bindings.definition import ToolRunContext
+from tool_bindings.errors import ArgumentConversionError, UnknownToolError
+from tool_bindings.policy import ALLOW, UNCHANGED, Accept, Allow, Ask, Block, Deny
+from tool_bindings.results import (
+    ErrorInfo,
+    ToolErrorRecord,
+    ToolFailure,
+    ToolSuccess,
+    failure_from_exception,
+    failure_from_message,
+)
+from tool_bindings.thread_body import AbandonedError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from tool_bindings.binding import BoundTool
+    from tool_bindings.content import ContentBlock
+    from tool_bindings.definition import ReportProgress, ToolDefinition
+    from tool_bindings.policy import PostDecision, PreDecision
+    from tool_bindings.registry import Policies, Scope, ToolRegistry
+    from tool_bindings.results import ToolResult
+
+__all__ = ["Dispatch", "DispatchToken", "Provenance"]
+
+Provenance: TypeAlias = Literal["direct", "code", "batch", "mcp"]
+"""Which route a call came by."""
+
+_log = logging.getLogger("tool_bindings")
+
+_ABORTED: Final = failure_from_message("tool call aborted", ErrorInfo("AbortError", "ABORTED"))
+_ABORTED_BEFORE_DISPATCH: Final = failure_from_message(
+    "tool call aborted before dispatch", ErrorInfo("AbortError", "ABORTED_BEFORE_DISPATCH")
+)
+
+
+class DispatchToken:
+    """Opaque identity of one dispatch; nested calls carry it as their parent."""
+
+    __slots__ = ()
+
+
+class Dispatch:
+    """One call on its way through the stages. Made by `ToolRegistry.begin`.
+
+    Policies receive it and may read everything; only `signal` can be set, and only while an around
+    listener runs.
+    """
+
+    __slots__ = (
+        "_abort",
+        "_approval_pending",
+        "_arguments",
+        "_around_running",
+        "_bound",
+        "_collapsed",
+        "_context",
+        "_finalizer",
+        "_grace_seconds",
+        "_name",
+        "_own_result",
+        "_parent",
+        "_provenance",
+        "_registry",
+        "_report",
+        "_result",
+        "_run_id",
+        "_scope",
+        "_session",
+        "_settled",
+        "_signal",
+        "_stage",
+        "_token",
+        "_valid",
+        "abandoned",
+        "call_id",
+        "executed",
+        "parent_call_id",
+        "root_call_id",
+    )
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        policies: Policies,
+        bound: BoundTool | None,
+        name: str,
+        arguments: object,
+        call_id: str,
+        root_call_id: str | None,
+        parent_call_id: str | None,
+        parent: DispatchToken | None,
+        session: object,
+        abort: AbortSignal,
+        scope: Scope | None,
+        provenance: Provenance,
+        run_id: str | None,
+        report: ReportProgress | None,
+        approval_pending: Callable[[bool], object] | None,
+        grace_seconds: float,
+    ) -> None:
+        self._registry = registry
+        self._bound = bound
+        self._name = name
+        self.call_id = call_id
+        self.root_call_id = call_id if root_call_id is None else root_call_id
+        self.parent_call_id = parent_call_id
+        self._parent = parent
+        self._token = DispatchToken()
+        self._session = session
+        self._abort = self._signal = abort
+        self._scope = scope
+        self._provenance = provenance
+        self._run_id = run_id
+        self._report = report
+        self._approval_pending = approval_pending
+        self._grace_seconds = grace_seconds
+        self._context: ToolRunContext | None = None
+        self._own_result: ToolResult | None = None
+        self._result: ToolResult | None = None
+        self._stage = 0
+        self._settled = False  # The result is final: post-execute listeners are not asked.
+        self._around_running = False
+        self._finalizer = None if bound is None else bound.definition.finalize_content
+        self._arguments: Any
+        self._collapsed = (
+            policies.collapses and parent is None and bound is not None and not bound.is_transport
+        )
+        self.executed = False
+        self.abandoned = False
+        self._snapshot_arguments(arguments)
+
+    # --- what policies may read -----------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Name of the tool, as the caller wrote it."""
+        return self._name
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The frozen arguments; an empty object when they were not JSON at all."""
+        arguments: Mapping[str, Any] = self._arguments
+        return arguments
+
+    @property
+    def definition(self) -> ToolDefinition | None:
+        """The tool the name stood for when the call began; None for an unknown one."""
+        return None if self._bound is None else self._bound.definition
+
+    @property
+    def token(self) -> DispatchToken:
+        """Opaque identity of this dispatch; nested calls carry it as their parent."""
+        return self._token
+
+    @property
+    def parent(self) -> DispatchToken | None:
+        """Token of the enclosing dispatch, or None for a direct call."""
+        return self._parent
+
+    @property
+    def session(self) -> object:
+        """The caller's session, or None."""
+        return self._session
+
+    @property
+    def scope(self) -> Scope | None:
+        """The registry scope the call sees tools through, or None for the global one."""
+        return self._scope
+
+    @property
+    def provenance(self) -> Provenance:
+        """Which route the call came by."""
+        return self._provenance
+
+    @property
+    def run_id(self) -> str | None:
+        """The run whose program made the call, or None."""
+        return self._run_id
+
+    @property
+    def abort(self) -> AbortSignal:
+        """The caller's abort signal."""
+        return self._abort
+
+    @property
+    def signal(self) -> AbortSignal:
+        """The signal the body will get, fused with the caller's."""
+        return self._signal
+
+    @signal.setter
+    def signal(self, signal: AbortSignal) -> None:
+        if not self._around_running:
+            msg = "signal can be set only by an around listener, while it runs"
+            raise AttributeError(msg)
+        self._signal = signal
+
+    # --- begin ----------------------------------------------------------------------------------
+
+    def _snapshot_arguments(self, arguments: object) -> None:
+        if self._bound is not None:
+            accepted = self._bound.parameters.accept(arguments)
+            if accepted is not GIVE_UP:
+                self._arguments = accepted
+                self._valid = True
+                return
+        self._valid = False
+        try:
+            # What is not an object fails validation later, when policies have seen the call.
+            self._arguments = snapshot_frozen(arguments, "arguments")
+        except NotJsonError as error:
+            self._arguments = frozen_dict({})
+            self._settle(failure_from_message(f"tool arguments must be lossless JSON: {error}"))
+
+    def _settle(self, result: ToolResult) -> None:
+        self._result = result
+        self._settled = True
+
+    def _enter(self, stage: int, name: str) -> None:
+        if self._stage != stage:
+            msg = f"{name}() was called out of order: a dispatch goes prepare, execute, finish, each once"
+            raise RuntimeError(msg)
+        self._stage = stage + 1
+
+    # --- prepare --------------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        """Run everything that decides whether the body may run."""
+        self._enter(0, "prepare")
+        if self._result is not None:
+            return
+        if self._abort.aborted:
+            self._settle(_ABORTED_BEFORE_DISPATCH)
+            return
+        if self._collapsed:
+            # No policy sees a call that the caller had no way to make, and its tool has no say either.
+            self._finalizer = None
+            self._settle(failure_from_exception(self._registry.collapsed_error(self._name)))
+            return
+        policies = self._registry.policies(self._scope)
+        if not policies.before:
+            return
+        try:
+            await self._decide(policies)
+        except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
+            self._settle(failure_from_exception(error))
+
+    async def _decide(self, policies: Policies) -> None:
+        if policies.pre:
+            decision: PreDecision = await _waterfall(policies.pre, (self,), _allow)
+            if isinstance(decision, Ask):
+                decision = await self._ask(decision)
+            if isinstance(decision, Deny):
+                self._result = failure_from_message(decision.reason)
+                return
+            if not isinstance(decision, Allow):
+                msg = f"a pre-execute listener must return Allow, Deny or Ask, not {type(decision).__name__}"
+                raise TypeError(msg)
+            if self._abort.aborted:
+                self._result = _ABORTED_BEFORE_DISPATCH
+                return
+        for guard in self._registry.live_guards(self._scope):
+            reason = await _settled(guard(self))
+            if reason is None:
+                continue
+            if not isinstance(reason, str):
+                msg = f"a guard must return a reason as a string, or None, not {type(reason).__name__}"
+                raise TypeError(msg)
+            self._result = failure_from_message(reason)
+            return
+
+    async def _ask(self, ask: Ask) -> PreDecision:
+        provider = self._registry.approval_provider
+        if provider is None:
+            return Deny(ask.reason or "this call requires approval, and nobody is set up to give it")
+        if self._session is None and self._scope is None:
+            return Deny(
+                f"{ask.reason or 'this call requires approval'}; it belongs to no session that could be asked"
+            )
+        if self._approval_pending is not None:
+            self._approval_pending(True)
+        try:
+            outcome = await provider.request(
+                ApprovalRequest(
+                    self._name,
+                    self._arguments,
+                    ask.reason,
+                    self.call_id,
+                    self.root_call_id,
+                    self.parent_call_id,
+                    self._provenance,
+                    self._run_id,
+                    self._session,
+                    self._abort,
+                )
+            )
+        finally:
+            if self._approval_pending is not None:
+                self._approval_pending(False)
+        if outcome not in OUTCOMES:
+            msg = f"the approval provider must answer one of {', '.join(OUTCOMES)}, not {outcome!r}"
+            raise ValueError(msg)
+        if outcome == "allowed-once" or (outcome == "cancelled" and self._abort.aborted):
+            # The abort check that follows every allowed decision turns the second case into an abort.
+            return ALLOW
+        detail = f": {ask.reason}" if ask.reason else ""
+        if outcome == "rejected":
+            return Deny(f"the user rejected this call{detail}")
+        if outcome == "cancelled":
+            return Deny(f"approval was cancelled{detail}")
+        return Deny(f"approval is required, and there is no channel to ask on{detail}")
+
+    # --- execute --------------------------------------------------------------------------------
+
+    async def execute(self) -> None:
+        """Run the body inside the around listeners, and make its value canonical."""
+        self._enter(1, "execute")
+        if self._result is not None:
+            return
+        if self._abort.aborted:
+            self._result = _ABORTED_BEFORE_DISPATCH
+            return
+        policies = self._registry.policies(self._scope)
+        if not policies.around:
+            self._result = await self._body()
+            return
+        self._around_running = True
+        try:
+            outcome = await _waterfall(policies.around, (self,), self._body)
+            self._result = self._normalise(outcome)
+        except Exception as error:  # noqa: BLE001  # a failing wrapper fails the call, never the host
+            self._settle(failure_from_exception(error))
+        finally:
+            self._around_running = False
+            self._signal = self._abort
+
+    def _normalise(self, outcome: object) -> ToolResult:
+        """Trust only the object this very dispatch made; any other success is made again from its value."""
+        if outcome is self._own_result and self._own_result is not None:
+            return self._own_result
+        if isinstance(outcome, ToolFailure):
+            return outcome
+        if not isinstance(outcome, ToolSuccess):
+            msg = (
+                f"an around listener must return a ToolSuccess or a ToolFailure, not {type(outcome).__name__}"
+            )
+            raise TypeError(msg)
+        if self._abort.aborted and not self.executed:
+            return _ABORTED_BEFORE_DISPATCH
+        bound = self._resolve()
+        return create_success(
+            bound,
+            self._arguments,
+            outcome.value,
+            with_meta=self._parent is None,
+            contexts=outcome.additional_contexts,
+            concludes_turn=self._context is not None and self._context.concludes_turn,
+        )
+
+    def _resolve(self) -> BoundTool:
+        """Look the tool up again: it may have gone, or been replaced, since the call began."""
+        bound = self._bound
+        if bound is not None and bound.is_transport:
+            return bound
+        bound = self._registry.policies(self._scope).view.get(self._name)
+        if bound is None:
+            raise self._registry.unknown_tool_error(self._name, self._scope)
+        return bound
+
+    async def _body(self) -> ToolResult:
+        """Run the body once; every failure of it becomes a result here, before wrappers see it."""
+        if self.executed:
+            msg = "proceed() ran the body already; a dispatch runs it at most once"
+            raise RuntimeError(msg)
+        try:
+            bound = self._resolve()
+        except UnknownToolError as error:
+            return self._own(failure_from_exception(error))
+        signal = self._signal
+        if signal is not self._abort:
+            signal = AbortSignal.any(self._abort, signal)
+        if signal.aborted:
+            return self._own(_ABORTED_BEFORE_DISPATCH)
+        if not self._valid or bound is not self._bound:
+            violations = bound.parameters.violations(self._arguments, "")
+            if violations:
+                return self._own(failure_from_exception(argument_error(bound, violations)))
+        self.executed = True
+        context = self._context = ToolRunContext(
+            self.call_id, self.root_call_id, self.parent_call_id, self._session, signal, self._report
+        )
+        try:
+            value = await self._run(bound, context, signal)
+            if value is not GIVE_UP:
+                return self._own(
+                    create_success(
+                        bound,
+                        self._arguments,
+                        value,
+                        with_meta=self._parent is None,
+                        contexts=context.deferred_contexts,
+                        concludes_turn=context.concludes_turn,
+                    )
+                )
+            result = _ABORTED
+        except AbandonedError:
+            self.abandoned = True
+            result = failure_from_message(
+                f"tool call aborted, but its thread did not end in {self._grace_seconds:g} s and runs on; "
+                "what it did or will still do is unknown",
+                ErrorInfo("ToolOutcomeUnknownError", "TOOL_OUTCOME_UNKNOWN"),
+            )
+        except ArgumentConversionError as error:
+            self.executed = False
+            result = failure_from_exception(argument_error(bound, error.message))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a body raises is its call's failure
+            result = failure_from_exception(error)
+        if context.deferred_contexts:
+            result = ToolFailure(result.error, result.content, None, frozen_list(context.deferred_contexts))
+        return self._own(result)
+
+    async def _run(self, bound: BoundTool, context: ToolRunContext, signal: AbortSignal) -> Any:
+        """Return what the body returns, or GIVE_UP when the signal's cancellation ended it."""
+        with trio.CancelScope() as scope:
+            remove = signal.add_callback(scope.cancel)
+            try:
+                if bound.runs_in_thread:
+                    value = await self._run_in_thread(bound, context)
+                else:
+                    value = bound.definition.execute(self._arguments, context)
+                if bound.runs_in_thread is False or inspect.isawaitable(value):
+                    value = await value
+            finally:
+                remove()
+        return GIVE_UP if scope.cancelled_caught else value
+
+    async def _run_in_thread(self, bound: BoundTool, context: ToolRunContext) -> Any:
+        report = context.report
+        if report is not None:
+            context.report = lambda *progress: trio.from_thread.run_sync(report, *progress)
+        execute, arguments = bound.definition.execute, self._arguments
+        return await self._registry.threads.run(
+            lambda: execute(arguments, context),
+            name=self._name,
+            call_id=self.call_id,
+            grace_seconds=self._grace_seconds,
+        )
+
+    def _own(self, result: ToolResult) -> ToolResult:
+        self._own_result = result
+        return result
+
+    # --- finish ---------------------------------------------------------------------------------
+
+    async def finish(self) -> ToolResult:
+        """Let policies judge the result, fix it, and show it to the observers."""
+        self._enter(2, "finish")
+        result = self._result
+        assert result is not None, "execute() leaves a result"
+        result = self._unless_aborted(result)
+        policies = self._registry.policies(self._scope)
+        if policies.post and not self._settled:
+            try:
+                result = self._apply(await _waterfall(policies.post, (self, result), _accept), result)
+            except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
+                result = failure_from_exception(error)
+            result = self._unless_aborted(result)
+        if self._finalizer is not None:
+            result = self._finalize(_frozen_result(result))
+        result = self._result = _frozen_result(result)
+        for observer in policies.observers:
+            try:
+                observer(self, result)
+            except Exception:  # noqa: BLE001  # an observer has no say in the call
+                _log.exception("an observer of tool results failed on call %s", self.call_id)
+        return result
+
+    def _unless_aborted(self, result: ToolResult) -> ToolResult:
+        """Only a success yields to an abort; every failure says more than the abort would."""
+        if result.is_error or not self._abort.aborted:
+            return result
+        aborted = _ABORTED if self.executed else _ABORTED_BEFORE_DISPATCH
+        if not result.additional_contexts:
+            return aborted
+        return ToolFailure(aborted.error, aborted.content, None, result.additional_contexts)
+
+    def _apply(self, decision: object, result: ToolResult) -> ToolResult:
+        if isinstance(decision, Block):
+            feedback = list(decision.content)
+            message = blocks_text(feedback) if feedback else "tool result blocked by post-execute policy"
+            return ToolFailure(ToolErrorRecord(message), feedback, None, tuple(decision.contexts))
+        if not isinstance(decision, Accept):
+            msg = f"a post-execute listener must return Accept or Block, not {type(decision).__name__}"
+            raise TypeError(msg)
+        contexts: Sequence[JsonValue] = result.additional_contexts
+        if decision.contexts:
+            contexts = [*contexts, *decision.contexts]
+        if decision.value is not UNCHANGED:
+            if decision.content is not UNCHANGED:
+                msg = "a post-execute listener may replace content or value, not both"
+                raise TypeError(msg)
+            if isinstance(result, ToolFailure):
+                msg = "a post-execute listener cannot give a value to a failed result"
+                raise TypeError(msg)
+            return create_success(
+                self._resolve(),
+                self._arguments,
+                decision.value,
+                with_meta=self._parent is None,
+                contexts=contexts,
+                concludes_turn=result.concludes_turn,
+            )
+        if decision.content is UNCHANGED and contexts is result.additional_contexts:
+            return result
+        content: Sequence[ContentBlock] = result.content
+        if decision.content is not UNCHANGED:
+            content = decision.content
+        if isinstance(result, ToolFailure):
+            return ToolFailure(result.error, content, result.meta, contexts)
+        return ToolSuccess(result.value, content, result.meta, contexts, result.concludes_turn)
+
+    def _finalize(self, result: ToolResult) -> ToolResult:
+        finalizer = self._finalizer
+        assert finalizer is not None
+        try:
+            content = finalizer(self, result)
+        except Exception as error:  # noqa: BLE001  # a failing finalizer fails the call, never the host
+            return failure_from_exception(error)
+        if content is None:
+            return result
+        if isinstance(result, ToolFailure):
+            return ToolFailure(result.error, content, result.meta, result.additional_contexts)
+        return ToolSuccess(
+            result.value, content, result.meta, result.additional_contexts, result.concludes_turn
+        )
+
+
+def _frozen_result(result: ToolResult) -> ToolResult:
+    """Return the result with everything beside the value frozen; the value already is."""
+    if type(result.content) is FrozenList and result.meta is None and not result.additional_contexts:
+        return result
+    try:
+        content = snapshot_frozen(_plain_list(result.content), "content")
+        meta = snapshot_frozen(result.meta, "meta")
+        contexts = snapshot_frozen(_plain_list(result.additional_contexts), "contexts")
+    except NotJsonError as error:
+        return _frozen_result(
+            failure_from_message(f"tool result must be losslessly JSON-serializable: {error}")
+        )
+    if isinstance(result, ToolFailure):
+        return ToolFailure(result.error, content, meta, contexts)  # type: ignore[arg-type]  # lists of JSON
+    return ToolSuccess(result.value, content, meta, contexts, result.concludes_turn)  # type: ignore[arg-type]  # lists
+
+
+def _plain_list(items: Sequence[Any]) -> Sequence[Any]:
+    return list(items) if type(items) is tuple else items
+
+
+async def _settled(answer: Any) -> Any:
+    """Await what an async listener returned; take what a plain one returned."""
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+async def _allow() -> PreDecision:
+    return ALLOW
+
+
+async def _accept() -> PostDecision:
+    return Accept()
+
+
+async def _waterfall(
+    listeners: Sequence[Callable[..., Any]],
+    arguments: tuple[Any, ...],
+    base: Callable[[], Awaitable[Any]],
+    position: int = 0,
+) -> Any:
+    """Ask the first listener; each gets a `proceed` that asks the next, and the last one `base`."""
+    if position == len(listeners):
+        return await base()
+
+    async def proceed() -> Any:
+        return await _waterfall(listeners, arguments, base, position + 1)
+
+    return await _settled(listeners[position](*arguments, proceed))

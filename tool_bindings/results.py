@@ -1,0 +1,123 @@
+"""What one dispatch ends in: a success with a value, or a failure without one.
+
+Knows: the two shapes, and how an exception becomes a failure.
+Does not know: the pipeline that makes them, or where they are recorded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+from tool_bindings.content import text_block
+from tool_bindings.errors import HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sandbox.values import JsonValue
+    from tool_bindings.content import ContentBlock
+
+__all__ = [
+    "ErrorInfo",
+    "ToolErrorRecord",
+    "ToolFailure",
+    "ToolResult",
+    "ToolSuccess",
+    "failure_from_exception",
+    "failure_from_message",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorInfo:
+    """Stable identity of a failure; only failures that come from a `HarnessError` have one."""
+
+    name: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolErrorRecord:
+    """Why a call failed."""
+
+    message: str
+    info: ErrorInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSuccess:
+    """A call that produced its canonical value.
+
+    Attributes:
+        value: The canonical value: validated, deep-frozen. Never recorded.
+        content: Content blocks for a model or client; what is recorded.
+        meta: Presentation metadata of a direct call, or None.
+        additional_contexts: User messages to add to the conversation after this call.
+        concludes_turn: Whether the tool asked for the turn to end.
+    """
+
+    value: JsonValue
+    content: Sequence[ContentBlock]
+    meta: JsonValue = None
+    additional_contexts: Sequence[JsonValue] = ()
+    concludes_turn: bool = False
+
+    is_error: ClassVar[Literal[False]] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailure:
+    """A call that has no value.
+
+    Attributes:
+        error: Message and, for coded failures, name and code.
+        content: Content blocks for a model or client; what is recorded.
+        meta: Presentation metadata, or None.
+        additional_contexts: User messages to add to the conversation after this call.
+    """
+
+    error: ToolErrorRecord
+    content: Sequence[ContentBlock] = field(default_factory=list)
+    meta: JsonValue = None
+    additional_contexts: Sequence[JsonValue] = ()
+
+    is_error: ClassVar[Literal[True]] = True
+
+
+ToolResult: TypeAlias = ToolSuccess | ToolFailure
+"""Either end of a dispatch; `is_error` tells which."""
+
+
+def failure_from_message(message: str, info: ErrorInfo | None = None) -> ToolFailure:
+    """Build the failure whose content is `Error: <message>`."""
+    return ToolFailure(ToolErrorRecord(message, info), [text_block(f"Error: {message}")])
+
+
+def failure_from_exception(error: BaseException) -> ToolFailure:
+    """Build the failure that an exception stands for; never raises itself."""
+    error = _single_cause(error)
+    if isinstance(error, HarnessError):
+        return failure_from_message(error.message, ErrorInfo(error.recorded_name, error.code))
+    return failure_from_message(exception_message(error))
+
+
+def exception_message(error: BaseException) -> str:
+    """Return an exception's text, whatever its `__str__` does."""
+    try:
+        message = getattr(error, "message", None)
+        text = message if type(message) is str else str(error)
+        # Forces str subclasses, which could misbehave later, to plain text.
+        text = str.__str__(text)
+    except Exception:  # noqa: BLE001  # hostile exceptions must still end in a message
+        return "<unprintable exception>"
+    if text:
+        return text
+    return type(error).__name__
+
+
+def _single_cause(error: BaseException) -> BaseException:
+    """Look through exception groups with one member: `sub-exception` says nothing to a model."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,313 @@
+"""What a model reads of the tools: Python text, made from their schemas.
+
+The text is deterministic: the same set of tools gives the same bytes. It is read, not run; still it
+parses as Python, whatever the tools are called and described as.
+
+Knows: names, types and docstrings of stubs (DESIGN section 8).
+Does not know: how a stub is bound to a call, or how much of the text a model is shown.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sandbox.values import number_text
+from tool_bindings.schema import is_array, is_record, json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping
+
+    from tool_bindings.definition import ToolDefinition
+
+__all__ = ["is_attribute_name", "render_stubs", "signature"]
+
+_SIGNATURE_CHARS: Final = 300
+"""Longest one-line signature; it is repeated in errors and search results."""
+
+_LIST_LEVELS: Final = 180
+"""Nested `list[...]` written out; CPython refuses more than 200 open brackets."""
+
+_NAME_CHARS: Final = 120
+"""Longest class name before a number is appended."""
+
+_SYMBOLS: Final = ("Any", "Literal", "NotRequired", "Protocol", "TypedDict")
+
+_SCALARS: Final = {"string": "str", "number": "float", "integer": "int", "boolean": "bool", "null": "None"}
+
+
+def is_attribute_name(name: str) -> bool:
+    """Whether a program can write `tools.<name>`; others are reached as `tools["<name>"]`."""
+    return _is_plain_identifier(name) and not name.startswith("_")
+
+
+def signature(definition: ToolDefinition) -> str:
+    """Write one tool as one line of at most 300 characters, for errors and search results."""
+    writer = _Writer(classes=False)
+    output = writer.type_text(definition.output.schema, "")
+    properties = definition.output.schema.get("properties")
+    keys = (
+        f"  # keys: {', '.join(map(clean_text, properties))}" if is_record(properties) and properties else ""
+    )
+    head = f"{definition.name}({writer.parameters(definition, 'arguments')})"
+    text = f"{clean_text(head)} -> {output}{keys}"
+    return text if len(text) <= _SIGNATURE_CHARS else text[: _SIGNATURE_CHARS - 1] + "…"
+
+
+def render_stubs(definitions: Iterable[ToolDefinition]) -> str:
+    """Write the stub text of a set of tools."""
+    writer = _Writer(classes=True)
+    members: list[str] = []
+    has_method = False
+    for definition in sorted(definitions, key=lambda each: each.name):
+        member, is_method = _member(writer, definition)
+        members.append(member)
+        has_method = has_method or is_method
+    writer.symbols.add("Protocol")
+    symbols = ", ".join(symbol for symbol in _SYMBOLS if symbol in writer.symbols)
+    blocks = [f"from typing import {symbols}", _ERROR_CLASS, *writer.classes]
+    body = [] if has_method else ["    pass"]
+    blocks.append("\n".join(["class Tools(Protocol):", *body, *members]))
+    blocks.append("tools: Tools")
+    return "\n\n".join(blocks) + "\n"
+
+
+_ERROR_CLASS: Final = "class ToolCallError(Exception):\n    tool_name: str\n    toolName: str  # the same"
+
+
+def _member(writer: _Writer, definition: ToolDefinition) -> tuple[str, bool]:
+    base = _camel(definition.name)
+    parameters = writer.parameters(definition, base + "Args")
+    output = writer.type_text(definition.output.schema, base + "Output")
+    description = clean_text(definition.description)
+    if not is_attribute_name(definition.name):
+        lines = [f"    # tools[{json_text(definition.name)}]({parameters}) -> {output}"]
+        if description:
+            lines.append(f"    #   {description}")
+        return "\n".join(lines), False
+    head = f"    async def {definition.name}({', '.join(filter(None, ['self', parameters]))}) -> {output}:"
+    docstring = _docstring(description, definition.parameters.get("properties"))
+    return head + (" ..." if docstring is None else "\n" + docstring), True
+
+
+def _docstring(description: str, properties: object) -> str | None:
+    notes = []
+    if is_record(properties):
+        for name, schema in properties.items():  # type: ignore[attr-defined]  # a record, as just tested
+            note = clean_text(schema["description"]) if is_record(schema) and _has_note(schema) else ""
+            if note:
+                notes.append(f"        {_in_docstring(clean_text(name))}: {_in_docstring(note)}")
+    if not description and not notes:
+        return None
+    quoted = _in_docstring(description)
+    if not notes:
+        return f'        """{quoted}"""'
+    return "\n".join([f'        """{quoted}', "", *notes, '        """'])
+
+
+def _has_note(schema: Mapping[str, Any]) -> bool:
+    return isinstance(schema.get("description"), str)
+
+
+def _in_docstring(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+class _Request(NamedTuple):
+    """One node to be written: its class name if it needs one, and how many lists enclose it."""
+
+    node: Any
+    name: str
+    lists: int
+
+
+class _Writer:
+    """Writes types; collects the classes and typing symbols they need."""
+
+    def __init__(self, *, classes: bool) -> None:
+        self.classes: list[str] = []
+        self.symbols: set[str] = set()
+        self._names: set[str] = set()
+        self._with_classes = classes
+
+    def parameters(self, definition: ToolDefinition, args_name: str) -> str:
+        """Write what goes between the parentheses, `self` left out."""
+        schema = definition.parameters
+        properties = schema.get("properties", {})
+        if schema.get("type") != "object" or not is_record(properties):
+            return f"args: {self._any_object()}"
+        if not all(_is_parameter_name(name) for name in properties):
+            return f"args: {self.type_text(schema, args_name)}"
+        if not properties:
+            return ""
+        required = schema.get("required", [])
+        parts = []
+        for name, child in properties.items():
+            text = self.type_text(child, args_name + _camel(name))
+            parts.append(f"{name}: {text}" if name in required else f"{name}: {text} = ...")
+        return "*, " + ", ".join(parts)
+
+    def type_text(self, node: Any, name: str) -> str:
+        """Write a schema as a type; anything outside the vocabulary is `Any`."""
+        # Nodes are generators that yield the children they need, so that no depth overflows.
+        running: list[Generator[_Request, str, str]] = [self._write(_Request(node, name, 0))]
+        answer: str | None = None
+        while True:
+            try:
+                request = running[-1].send(answer)  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as done:
+                running.pop()
+                answer = done.value
+                if not running:
+                    text: str = done.value
+                    return text
+            else:
+                running.append(self._write(request))
+                answer = None
+
+    def _any(self) -> str:
+        self.symbols.add("Any")
+        return "Any"
+
+    def _any_object(self) -> str:
+        return f"dict[str, {self._any()}]"
+
+    def _write(self, request: _Request) -> Generator[_Request, str, str]:
+        node, name, lists = request
+        if not is_record(node):
+            return self._any()
+        if "oneOf" in node:
+            texts: dict[str, None] = {}
+            for index, arm in enumerate(_leaf_arms(node), 1):
+                texts[(yield _Request(arm, f"{name}{index}", lists))] = None
+            return " | ".join(texts) or self._any()
+        kind = node.get("type")
+        if kind == "array":
+            if "items" not in node or lists >= _LIST_LEVELS:
+                return f"list[{self._any()}]" if lists < _LIST_LEVELS else self._any()
+            return f"list[{(yield _Request(node['items'], name, lists + 1))}]"
+        if kind == "object":
+            return (yield from self._write_object(node, name))
+        if not isinstance(kind, str) or kind not in _SCALARS:
+            return self._any()
+        if "const" in node or "enum" in node:
+            return self._literal(node, kind)
+        return _SCALARS[kind]
+
+    def _literal(self, node: Mapping[str, Any], kind: str) -> str:
+        literals = [node["const"]] if "const" in node else node["enum"]
+        if kind == "null":
+            return "None"
+        if not is_array(literals) and "const" not in node:
+            return _SCALARS[kind]
+        texts = [_literal_text(value) for value in literals]
+        if not texts or None in texts:
+            return _SCALARS[kind]
+        self.symbols.add("Literal")
+        return f"Literal[{', '.join(filter(None, texts))}]"
+
+    def _write_object(self, node: Mapping[str, Any], name: str) -> Generator[_Request, str, str]:
+        properties = node.get("properties", {})
+        additional = node.get("additionalProperties", True)
+        if not is_record(properties):
+            return self._any_object()
+        if not properties and additional is not False:
+            if is_record(additional):
+                return f"dict[str, {(yield _Request(additional, name + 'Value', 1))}]"
+            return self._any_object()
+        if not self._with_classes or not all(map(_is_field_name, properties)):
+            return self._any_object()
+        own_name = self._claim(name)
+        required = node.get("required", [])
+        lines = []
+        for field, child in properties.items():
+            text = yield _Request(child, own_name + _camel(field), 1)
+            note = clean_text(child["description"]) if is_record(child) and _has_note(child) else ""
+            if note:
+                lines.append(f"    # {note}")
+            if field not in required:
+                self.symbols.add("NotRequired")
+                text = f"NotRequired[{text}]"
+            lines.append(f"    {field}: {text}")
+        if not lines:
+            lines.append("    pass")
+        if additional is not False:
+            lines.append("    # other keys are allowed")
+        self.symbols.add("TypedDict")
+        self.classes.append("\n".join([f"class {own_name}(TypedDict):", *lines]))
+        return own_name
+
+    def _claim(self, base: str) -> str:
+        base = base[:_NAME_CHARS]
+        name, number = base, 2
+        while name in self._names:
+            name = f"{base}{number}"
+            number += 1
+        self._names.add(name)
+        return name
+
+
+def _leaf_arms(node: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the arms of a union with unions inside it flattened, in order."""
+    todo = [node]
+    while todo:
+        arm = todo.pop()
+        if is_record(arm) and is_array(arm.get("oneOf")):
+            todo.extend(reversed(arm["oneOf"]))
+        else:
+            yield arm
+
+
+def _literal_text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str):
+        return json_text(value)
+    if isinstance(value, int):
+        return number_text(value)
+    return None  # Python has no literal type for floats.
+
+
+def _is_plain_identifier(name: str) -> bool:
+    return (
+        name.isidentifier()
+        and not keyword.iskeyword(name)
+        and name != "__debug__"
+        and unicodedata.normalize("NFKC", name) == name
+    )
+
+
+def _is_field_name(name: str) -> bool:
+    # A leading double underscore would be mangled inside a class, unless it also ends in one.
+    return _is_plain_identifier(name) and (not name.startswith("__") or name.endswith("__"))
+
+
+def _is_parameter_name(name: str) -> bool:
+    return _is_field_name(name) and name != "self"
+
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+def _camel(name: str) -> str:
+    words = _WORD.findall(unicodedata.normalize("NFKC", name))
+    joined = "".join(word[0].upper() + word[1:] for word in words)[:_NAME_CHARS]
+    joined = "".join(char for char in joined if f"x{char}".isidentifier())
+    return joined if joined.isidentifier() and not keyword.iskeyword(joined) else f"Tool{joined}"
+
+
+_SPACES: Final = re.compile(r"\s+")
+_HIDDEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Controls, direction marks and lone surrogates: they would change how the text is read or encoded."""
+
+
+def clean_text(text: str) -> str:
+    """Put text on one line, with everything invisible written as an escape."""
+
+    def escape(match: re.Match[str]) -> str:
+        code = ord(match.group())
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+    return _HIDDEN.sub(escape, _SPACES.sub(" ", text)).strip()
