@@ -147,7 +147,8 @@ class _Batch:
         try:
             began = time.perf_counter()
             if self._abort.aborted:
-                turn, result = None, _NOT_STARTED
+                turn: Turn | None = None
+                result: ToolResult = _NOT_STARTED
                 self._lane.started(ticket)
             else:
                 turn = Turn(self._sink, record.id, call.tool, call.arguments)

@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from codemode.events import EventSink
+    from tool_bindings.definition import ToolDefinition
     from tool_bindings.pipeline import Dispatch, DispatchToken
     from tool_bindings.registry import ToolRegistry
     from tool_bindings.results import ToolResult
 
+TOOL_CALL_ERROR = ErrorClass("ToolCallError", ("tool_name", "toolName"))
+"""What failed calls raise in a program."""
 RUN_SETTLED = "run_code settled"
 """Why calls that outlive their program are stopped."""
+OUTCOME_UNKNOWN = "TOOL_OUTCOME_UNKNOWN"
+"""Code of a call whose body was left running: it may have had its effect."""
 
 
 class Bridge:
@@ -75,18 +80,20 @@ class Bridge:
         """The receipt, in submission order."""
         self.concludes_turn = False
 
+    @property
+    def definitions(self) -> list[ToolDefinition]:
+        """The tools the program may call, as they are now."""
+        found = (self._registry.get(name, self._scope) for name in self._names)
+        return [definition for definition in found if definition is not None]
+
     def namespace(self) -> Namespace:
         """Return what the program calls these tools through."""
-        members = {}
-        for name in self._names:
-            definition = self._registry.get(name, self._scope)
-            if definition is not None:
-                members[name] = signature(definition)
+        members = {definition.name: signature(definition) for definition in self.definitions}
         return Namespace(
             "tools",
             members,
             self._accept,
-            ErrorClass("ToolCallError", ("tool_name", "toolName")),
+            TOOL_CALL_ERROR,
             noun="tool",
         )
 
@@ -187,12 +194,15 @@ class Bridge:
     def _commit(self, record: CallRecord, dispatch: Dispatch, result: ToolResult, number: int) -> None:
         record.executed = dispatch.executed
         if result.is_error:
-            record.status = "failed"
             record.error_message = result.error.message
             record.error_code = None if result.error.info is None else result.error.info.code
+            record.status = "unknown" if record.error_code == OUTCOME_UNKNOWN else "failed"
         else:
             record.status = "succeeded"
             self.concludes_turn = self.concludes_turn or result.concludes_turn
+            if any(block["type"] == "image" for block in result.content):
+                # A program gets values; a picture is for the model, so it joins the conversation.
+                self._contexts.append((number, _image_message(record, result.content)))
         self._contexts.extend((number, context) for context in result.additional_contexts)
 
     def _is_exclusive(self, call: HostCall) -> bool:
@@ -201,6 +211,15 @@ class Bridge:
     def _abandon(self, ticket: Ticket, signal: AbortSignal) -> None:
         if not self._lane.give_up(ticket):
             signal.abort(self._over or "the program no longer waits for this call")
+
+
+def _image_message(record: CallRecord, content: Sequence[JsonValue]) -> JsonValue:
+    return {
+        "id": f"{record.id}:images",
+        "role": "user",
+        "content": list(content),
+        "source": {"kind": "plugin", "plugin": "tools-code-mode"},
+    }
 
 
 async def _refuse(message: str) -> JsonValue:

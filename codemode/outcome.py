@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
+from codemode.receipts import already_done
 from sandbox.vocabulary import ABSENT, Failure, Outcome
 from tool_bindings.content import render_json, text_block
 from tool_bindings.results import ToolFailure, ToolResult
@@ -130,8 +131,8 @@ def success_content(logs: Sequence[str], result: Any) -> list[dict[str, Any]]:
     return [text_block("\n".join(part for part in parts if part) or NO_OUTPUT)]
 
 
-def failure_text(failure: Failure, logs: Sequence[str]) -> str:
-    """Return the text of a failed run: kind, message, where, what to do, and what it printed."""
+def failure_text(failure: Failure, logs: Sequence[str], calls: Sequence[CallRecord]) -> str:
+    """Return the text of a failed run: kind, message, where, what to do, what it printed, what it did."""
     text = f"code run failed ({failure.kind}): {failure.message}"
     if failure.traceback:
         text += "".join(
@@ -143,7 +144,8 @@ def failure_text(failure: Failure, logs: Sequence[str]) -> str:
         text += f"\nHint: {failure.hint}"
     if logs:
         text += "\nCaptured output:\n" + "\n".join(logs)
-    return text
+    done = already_done(calls)
+    return f"{text}\n{done}" if done else text
 
 
 def _failure_json(failure: Failure) -> dict[str, Any]:

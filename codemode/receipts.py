@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from sandbox import values
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sandbox.values import JsonValue
 
 CallStatus = Literal["succeeded", "failed", "unknown", "not_started"]
@@ -19,6 +21,8 @@ MAX_ARGUMENT_BYTES: Final = 2048
 """JSON bytes of the arguments a record keeps. Arbitrary: enough to recognise a call."""
 _MAX_STRING_CHARS: Final = 200
 _MAX_ERROR_CHARS: Final = 2000
+MAX_DONE_CHARS: Final = 2000
+"""Characters of the list of calls that a failed run must not repeat. Arbitrary: about 500 tokens."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -55,6 +59,31 @@ class CallRecord:
             if self.error_code is not None:
                 record["error"]["code"] = self.error_code
         return record
+
+
+def already_done(records: Sequence[CallRecord]) -> str:
+    """Say which calls had an effect before a run failed, or '' when none had.
+
+    Calls whose outcome is not known count: repeating them is as wrong. Within `MAX_DONE_CHARS`.
+    """
+    done = [record for record in records if record.executed and record.status in ("succeeded", "unknown")]
+    if not done:
+        return ""
+    lines = ["Already done before the failure (do not repeat these calls):"]
+    room = MAX_DONE_CHARS
+    for number, record in enumerate(done):
+        arguments = values.encode(record.arguments).decode("ascii")
+        if len(arguments) > _MAX_STRING_CHARS:
+            arguments = arguments[:_MAX_STRING_CHARS] + "…"
+        where = "" if record.line is None else f" (line {record.line})"
+        ending = "" if record.status == "succeeded" else ": outcome unknown"
+        line = f"- {record.tool}({arguments}){where}{ending}"
+        if len(line) > room:
+            lines.append(f"- and {len(done) - number} more")
+            break
+        room -= len(line)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def bounded_arguments(arguments: JsonValue) -> JsonValue:

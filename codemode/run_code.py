@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from codemode.bridge import Bridge
+from codemode.helpers import Helpers
 from codemode.hints import hints_for
 from codemode.outcome import failure_text, success_content
 from sandbox.errors import SandboxError
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from codemode.events import EventSink
+    from codemode.helpers import ProgressListener
     from sandbox.limits import Limits
+    from sandbox.run import LogListener
     from sandbox.supervisor import Sandbox, Stop
     from tool_bindings.pipeline import DispatchToken
     from tool_bindings.registry import Scope
@@ -70,6 +73,8 @@ class RunRequest:
     tools: Sequence[str]
     limits: Limits
     stop: Stop
+    on_progress: ProgressListener | None = None
+    on_log: LogListener | None = None
     scope: Scope | None = None
     token: DispatchToken | None = None
     bridge: Bridge | None = None
@@ -130,7 +135,8 @@ class RunCodeTool:
         finally:
             unlink()
         if outcome.failure is not None:
-            raise CodeRunFailedError(failure_text(outcome.failure, outcome.logs))
+            calls = [] if request.bridge is None else request.bridge.records
+            raise CodeRunFailedError(failure_text(outcome.failure, outcome.logs, calls))
         value: dict[str, Any] = {"logs": list(outcome.logs)}
         if outcome.value is not ABSENT:
             value["result"] = outcome.value
@@ -150,10 +156,12 @@ class RunCodeTool:
             session=self._session,
             scope=request.scope,
         )
-        program = Program(source, (bridge.namespace(),), hints_for(request.tools))
+        tools = bridge.namespace()
+        helpers = Helpers(bridge.definitions, request.on_progress)
+        program = Program(source, (tools, helpers.namespace(tools.name)), hints_for(request.tools))
         try:
             outcome = request.outcome = await self._sandbox.run(
-                program, limits=request.limits, stop=request.stop
+                program, limits=request.limits, stop=request.stop, on_log=request.on_log
             )
         except SandboxError as error:
             request.error = error

@@ -28,6 +28,7 @@ from tool_bindings.registry import RUN_CODE, ToolRegistry
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 
+    from codemode.helpers import ProgressListener
     from codemode.session_log import SessionLog
     from tool_bindings.abort import AbortSignal
     from tool_bindings.results import ToolResult
@@ -99,6 +100,8 @@ class CodeService:
         description: str = DEFAULT_DESCRIPTION,
         tools: Sequence[str] | None = None,
         abort: AbortSignal | None = None,
+        on_log: Callable[[str], None] | None = None,
+        on_progress: ProgressListener | None = None,
         **limits: float | None,
     ) -> RunOutcome:
         """Run one program and return how it ended.
@@ -111,6 +114,8 @@ class CodeService:
             description: What it is for, in a few words.
             tools: Names of the tools it may call; all of the registry's by default.
             abort: A way to end the run from outside; it then settles as `abort`.
+            on_log: Gets printed text as it arrives, in pieces.
+            on_progress: Gets what the program says of its progress: done, total, note.
             **limits: Bounds of this run by name (`wall_seconds=5`); they can only tighten the settings.
 
         Raises:
@@ -129,7 +134,14 @@ class CodeService:
             run_limits = self._limits.tightened(**limits)
         except LimitError as error:
             raise translate(error) from None
-        request = RunRequest(f"run-{secrets.token_hex(8)}", self._visible(tools), run_limits, Stop())
+        request = RunRequest(
+            f"run-{secrets.token_hex(8)}",
+            self._visible(tools),
+            run_limits,
+            Stop(),
+            on_progress=on_progress,
+            on_log=on_log,
+        )
         self._stops[request.run_id] = request.stop
         self._run_code.expect(request)
         began = trio.current_time()

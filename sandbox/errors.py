@@ -1,6 +1,7 @@
 """What can go wrong around a run, told apart by whose fault it is.
 
     SandboxError
+    ├ UnsupportedPlatformError    the host is no Linux
     ├ IsolationUnavailableError   the host cannot give the isolation asked for
     ├ WorkerStartError            the host could not start a worker
     ├ SandboxBusyError            the caller has more runs waiting than it allowed
@@ -18,6 +19,12 @@ class SandboxError(Exception):
     """Base of every error this package raises; `code` is a stable slug."""
 
     code = "sandbox"
+
+
+class UnsupportedPlatformError(SandboxError):
+    """The operating system cannot have workers at all; the message names the way out."""
+
+    code = "unsupported-platform"
 
 
 class IsolationUnavailableError(SandboxError):

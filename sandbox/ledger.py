@@ -11,8 +11,12 @@ Source:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sandbox import values
-from sandbox.values import JsonValue
+
+if TYPE_CHECKING:
+    from sandbox.values import JsonValue
 
 
 class OutputLedger:
@@ -21,7 +25,15 @@ class OutputLedger:
     A piece of text without a line end stays open and is joined to what follows.
     """
 
-    __slots__ = ("_closed_bytes", "_lines", "_max_bytes", "_max_entries", "_open", "_open_bytes", "_open_pieces")
+    __slots__ = (
+        "_closed_bytes",
+        "_lines",
+        "_max_bytes",
+        "_max_entries",
+        "_open",
+        "_open_bytes",
+        "_open_pieces",
+    )
 
     def __init__(self, max_bytes: int, max_entries: int) -> None:
         self._max_bytes = max_bytes
@@ -45,7 +57,7 @@ class OutputLedger:
     @property
     def exceeded(self) -> str:
         """The failure message of a run whose output is over the bound."""
-        return f"outer output exceeded {self._max_bytes} bytes"
+        return f"outer output exceeded {self._max_bytes} bytes; the limit is max_output_bytes"
 
     def add(self, text: str) -> str | None:
         """Take printed text.

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any, Final
 
 from sandbox.errors import SandboxError
 
-MIB = 1024 * 1024
+MIB: Final = 1024 * 1024
+_MIN_OUTPUT_BYTES: Final = 4
+_SECONDS: Final = frozenset({"wall_seconds", "compute_seconds"})
+"""Limits that need not be whole numbers."""
 
 
 class LimitError(SandboxError, ValueError):
@@ -56,8 +60,7 @@ class Limits:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            whole = field.name not in {"wall_seconds", "compute_seconds"}
-            _check(field.name, value, whole=whole)
+            _check(field.name, value, whole=field.name not in _SECONDS)
 
     def tightened(self, **overrides: float | None) -> Limits:
         """Return these limits with some of them lowered for one run.
@@ -75,21 +78,25 @@ class Limits:
                 raise LimitError(name, f"unknown limit {name!r}; the limits are: {', '.join(sorted(names))}")
             if value is None:
                 continue
-            _check(name, value, whole=name not in {"wall_seconds", "compute_seconds"})
+            _check(name, value, whole=name not in _SECONDS)
             present = getattr(self, name)
             if value > present:
                 raise LimitError(
-                    name, f"{name}={value} is looser than the service's {name}={present}; a run can only tighten it"
+                    name,
+                    f"{name}={value} is looser than the service's {name}={present}: a run can only tighten",
                 )
             changes[name] = value
         return dataclasses.replace(self, **changes) if changes else self  # type: ignore[arg-type]  # checked above
 
 
-def _check(name: str, value: object, *, whole: bool) -> None:
+def _check(name: str, value: Any, *, whole: bool) -> None:
     if whole:
         if type(value) is not int or value < 1:
             raise LimitError(name, f"{name} must be a whole number of at least 1, not {value!r}")
-    elif type(value) not in (int, float) or not math.isfinite(value) or value <= 0:  # type: ignore[arg-type]
+    elif type(value) not in (int, float) or not math.isfinite(value) or value <= 0:
         raise LimitError(name, f"{name} must be a number of seconds above 0, not {value!r}")
-    if name == "max_output_bytes" and value < 4:  # type: ignore[operator]  # a whole number by now
-        raise LimitError(name, f"max_output_bytes must be at least 4, the size of `null`, not {value!r}")
+    if name == "max_output_bytes" and value < _MIN_OUTPUT_BYTES:
+        raise LimitError(
+            name,
+            f"max_output_bytes must be at least {_MIN_OUTPUT_BYTES}, the size of `null`, not {value!r}",
+        )

@@ -6,9 +6,12 @@ Knows: exception groups. Does not know: what the tasks do.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import trio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 @contextlib.asynccontextmanager

@@ -7,6 +7,7 @@ Knows: the shapes. Does not know: processes, frames, tools.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Literal
 
@@ -120,6 +121,12 @@ class Namespace:
     """Whether `import <name>` in the program gives the same object."""
     noun: str = "function"
     """What error texts call a member, e.g. "tool"."""
+    positional: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    """Members that take arguments by position too, and the names those stand for."""
+    eager: frozenset[str] = frozenset()
+    """Members whose call starts when it is made, awaited or not: reports nobody waits for."""
+    batches: str | None = None
+    """Name of a namespace whose members this one calls many at a time through a member `batch`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -175,15 +182,22 @@ class Outcome:
     """Advice about a run that succeeded, e.g. that its last value was not JSON."""
 
 
+def default_parked_workers() -> int:
+    """Return how many workers to keep waiting on this machine: one per core, at least 2."""
+    return max(2, os.cpu_count() or 1)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
     """How a sandbox keeps its workers; the bounds of runs are in `limits`."""
 
     limits: Limits = dataclasses.field(default_factory=Limits)
     isolation: Literal["require", "best-effort"] = "require"
-    parked_workers: int = 2
-    """Locked-down workers kept waiting for a run."""
+    parked_workers: int = dataclasses.field(default_factory=default_parked_workers)
+    """Locked-down workers kept waiting for a run; by default one per core, at least 2."""
     max_concurrent_runs: int = 16
     """Runs that have a worker at the same time. Arbitrary; each idle worker costs a few MiB."""
     max_queued_runs: int = 1000
     """Runs that may wait for a worker; one more raises `SandboxBusyError`."""
+    grace_seconds: float = 5.0
+    """Time between two reports of a host function that goes on after its run has ended, in seconds."""

@@ -15,11 +15,15 @@ from checked parts, and raises `WireProtocolError` for anything no worker of our
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sandbox import values
 from sandbox.errors import WireProtocolError
-from sandbox.values import JsonValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.values import JsonValue
 
 HEADER_BYTES: Final = 4
 FRAME_OVERHEAD_BYTES: Final = 64 * 1024
@@ -144,7 +148,9 @@ class FrameBuffer:
             return None
         length = int.from_bytes(buffer[:HEADER_BYTES], "little")
         if length > self._max_frame_bytes:
-            raise WireProtocolError(f"a frame of {length} bytes was announced; the bound is {self._max_frame_bytes}")
+            raise WireProtocolError(
+                f"a frame of {length} bytes was announced; the bound is {self._max_frame_bytes}"
+            )
         end = HEADER_BYTES + length
         if len(buffer) < end:
             return None
@@ -246,7 +252,7 @@ def _parse_failure(body: Any) -> DoneFailure:
     )
 
 
-_PARSERS: Final = {
+_PARSERS: Final[dict[str, Callable[[list[Any]], FromWorker]]] = {
     READY: _parse_ready,
     CALL: _parse_call,
     CANCEL: _parse_cancel,

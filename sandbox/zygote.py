@@ -5,8 +5,8 @@ program, argument or tool name, and in its own namespaces it is pid 1: when it e
 reason, the kernel ends every worker. It ends when the host closes the control socket.
 
     host -> fork server   {"fork": id, "memory": bytes, "cpu": seconds} and the worker's wire
-    fork server -> host   {"hello": [steps]}, {"forked": id} and a pidfd, {"exited": id, "status": n},
-                          {"failed": id, "reason": text}
+    fork server -> host   {"hello": [steps]} and a pidfd of itself, {"forked": id} and a pidfd,
+                          {"exited": id, "status": n, "cpu": seconds}, {"failed": id, "reason": text}
 
 Knows: forking, waiting, the isolation plan. Does not know: what a worker does.
 """
@@ -17,48 +17,52 @@ import gc
 import importlib
 import json
 import os
-import resource
 import select
 import signal
 import socket
 import sys
-from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.isolation import plan, privileges, rlimits
 from sandbox.worker import main as worker_main
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 WIRE_DESCRIPTOR: Final = 3
 """The one descriptor a worker keeps."""
 _MAX_MESSAGE_BYTES: Final = 64 * 1024
 _START_FAILED: Final = 70
 """Exit status of a worker that could not be set up (EX_SOFTWARE)."""
-_NO_KERNEL_WALL: Final = (plan.StepReport("kernel", False, "switched off for a test"),)
+_NO_KERNEL_WALL: Final = (plan.StepReport("kernel", active=False, detail="switched off for a test"),)
 
 
 def main() -> None:
-    """Serve forks until the host is gone. Arguments: one JSON object, see `sandbox.workers`."""
+    """Serve forks until the host is gone. Arguments: one JSON object, see `sandbox.fork_server`."""
     config = json.loads(sys.argv[1])
     control = socket.socket(fileno=config["control"])
     # The terminal's Ctrl-C is the host's to handle; it ends us by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    highest = rlimits.bound_descriptors(rlimits.FORK_SERVER_DESCRIPTORS)
     # Everything a worker will ever import must be there before the file system is gone.
     language = importlib.import_module(
         "sandbox.worker.restricted" if config["languageWall"] else "sandbox.worker.plain"
     )
     base_bytes = rlimits.mapped_bytes()
-    kernel_wall = config["kernelWall"]
     reports: tuple[plan.StepReport, ...] = ()
-    if kernel_wall:
-        reports = plan.apply_steps("fork server", plan.Budget(0, 0))
+    if config["kernelWall"]:
+        reports = plan.apply_steps("fork server", plan.Launch())
         if any(report.active and report.name == "namespaces" for report in reports):
             _become_first_process(control)
     os.environ.clear()
     gc.collect()
     # Without this, the first collection in every worker would touch, and so copy, all our pages.
     gc.freeze()
-    server = _ForkServer(control, base_bytes, reports, config, language)
-    server.say({"hello": [[report.name, report.active, report.detail] for report in reports]})
+    nursery = _Nursery(language, reports, base_bytes, highest, kernel_wall=config["kernelWall"])
+    server = _ForkServer(control, nursery)
+    pidfd = os.pidfd_open(os.getpid())
+    server.say({"hello": [[report.name, report.active, report.detail] for report in reports]}, (pidfd,))
+    os.close(pidfd)
     server.serve()
 
 
@@ -67,7 +71,8 @@ def _become_first_process(control: socket.socket) -> None:
     child = os.fork()
     if child == 0:
         # Outside the namespace nobody else would end us when the waiting parent is killed.
-        privileges.die_with_parent()
+        # A parent outside the namespace has the number 0.
+        privileges.die_with_parent(0)
         return
     control.close()
     _, status = os.waitpid(child, 0)
@@ -77,19 +82,9 @@ def _become_first_process(control: socket.socket) -> None:
 class _ForkServer:
     """The control socket, and the workers that have not been waited for."""
 
-    def __init__(
-        self,
-        control: socket.socket,
-        base_bytes: int,
-        reports: tuple[plan.StepReport, ...],
-        config: dict[str, Any],
-        language: ModuleType,
-    ) -> None:
+    def __init__(self, control: socket.socket, nursery: _Nursery) -> None:
         self._control = control
-        self._base_bytes = base_bytes
-        self._reports = reports
-        self._config = config
-        self._language = language
+        self._nursery = nursery
         self._workers: dict[int, tuple[int, int]] = {}
         """Worker's pidfd to (pid, the host's id for it)."""
         self._poll = select.poll()
@@ -119,58 +114,91 @@ class _ForkServer:
         if not data:
             return False
         request = json.loads(data)
-        wire_descriptor = descriptors[0]
+        if not descriptors:
+            # The kernel drops a passed descriptor when there is no number left for it.
+            self.say({"failed": request["fork"], "reason": "the fork server has no file descriptor left"})
+            return True
+        self._fork(request, descriptors[0])
+        return True
+
+    def _fork(self, request: dict[str, Any], wire_descriptor: int) -> None:
+        parent_pid = os.getpid()
+        pid = -1
         try:
             pid = os.fork()
+            if pid == 0:
+                self._nursery.become_worker(wire_descriptor, request, parent_pid)
+            pidfd = os.pidfd_open(pid)
         except OSError as error:
+            if pid > 0:
+                # Not waited for yet, so the number is still its own.
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            self.say({"failed": request["fork"], "reason": error.strerror})
+            return
+        finally:
             os.close(wire_descriptor)
-            self.say({"failed": request["fork"], "reason": str(error)})
-            return True
-        if pid == 0:
-            self._become_worker(wire_descriptor, request)
-        os.close(wire_descriptor)
-        pidfd = os.pidfd_open(pid)
         self._workers[pidfd] = (pid, request["fork"])
         self._poll.register(pidfd, select.POLLIN)
         self.say({"forked": request["fork"]}, (pidfd,))
-        return True
 
     def _reap(self, pidfd: int) -> None:
         pid, worker_id = self._workers.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)
-        _, status = os.waitpid(pid, 0)
-        self.say({"exited": worker_id, "status": os.waitstatus_to_exitcode(status)})
+        _, status, used = os.wait4(pid, 0)
+        self.say(
+            {
+                "exited": worker_id,
+                "status": os.waitstatus_to_exitcode(status),
+                "cpu": used.ru_utime + used.ru_stime,
+            }
+        )
 
-    def _become_worker(self, wire_descriptor: int, request: dict[str, Any]) -> None:
+
+class _Nursery:
+    """What a forked child needs to grow up into a worker."""
+
+    def __init__(
+        self,
+        language: ModuleType,
+        reports: tuple[plan.StepReport, ...],
+        base_bytes: int,
+        highest_descriptor: int,
+        *,
+        kernel_wall: bool,
+    ) -> None:
+        self._language = language
+        self._reports = reports
+        self._base_bytes = base_bytes
+        self._highest_descriptor = highest_descriptor
+        self._kernel_wall = kernel_wall
+
+    def become_worker(self, wire_descriptor: int, request: dict[str, Any], parent_pid: int) -> None:
+        """Be a worker from here on; never returns."""
         status = _START_FAILED
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             if wire_descriptor != WIRE_DESCRIPTOR:
                 os.dup2(wire_descriptor, WIRE_DESCRIPTOR, inheritable=False)
             os.closerange(0, WIRE_DESCRIPTOR)
-            os.closerange(WIRE_DESCRIPTOR + 1, _highest_descriptor())
+            os.closerange(WIRE_DESCRIPTOR + 1, self._highest_descriptor)
             # Made before the filter: the constructor asks the kernel what kind of socket it is.
             wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=WIRE_DESCRIPTOR)
-            budget = plan.Budget(self._base_bytes + request["memory"], request["cpu"])
-            if self._config["kernelWall"]:
-                reports = plan.apply_steps("worker", budget, self._reports)
+            launch = plan.Launch(self._base_bytes + request["memory"], request["cpu"], parent_pid)
+            if self._kernel_wall:
+                reports = plan.apply_steps("worker", launch, self._reports)
             else:
                 # Lifetime and resource bounds hold in every mode; the rest of the wall is what is off.
-                privileges.die_with_parent()
-                rlimits.apply(address_space_bytes=budget.address_space_bytes, cpu_seconds=budget.cpu_seconds)
-                reports = (*_NO_KERNEL_WALL, plan.StepReport("rlimits", True))
+                privileges.die_with_parent(parent_pid)
+                rlimits.apply(address_space_bytes=launch.address_space_bytes, cpu_seconds=launch.cpu_seconds)
+                reports = (*_NO_KERNEL_WALL, plan.StepReport("rlimits", active=True))
             status = worker_main.serve(wire, reports, self._language)
         except BaseException:  # noqa: BLE001  # nobody is above us: say what happened and end
             worker_main.report_broken_start(WIRE_DESCRIPTOR)
         finally:
             # Never unwind into the fork server's frames.
             os._exit(status)
-
-
-def _highest_descriptor() -> int:
-    """Return one more than any descriptor number this process can hold."""
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 if __name__ == "__main__":

@@ -126,8 +126,24 @@ def _unstructure_set(value: Any) -> list[Any]:
     return sorted((_converter.unstructure(item) for item in value), key=encode)
 
 
+def _unstructure_tuple(hint: Any) -> Callable[[Any], Any]:
+    parts = [part for part in get_args(hint) if part is not Ellipsis]
+
+    def unstructure(value: Any) -> Any:
+        hints = parts if len(parts) == len(value) else parts[:1] * len(value) or [None] * len(value)
+        return [
+            _converter.unstructure(item, unstructure_as=part) for item, part in zip(value, hints, strict=True)
+        ]
+
+    return unstructure
+
+
 def _is_union(hint: Any) -> bool:
     return get_origin(hint) is Union or get_origin(hint) is types.UnionType
+
+
+def _is_tuple(hint: Any) -> bool:
+    return (get_origin(hint) or hint) is tuple
 
 
 def _is_fixed_tuple(hint: Any) -> bool:
@@ -167,8 +183,8 @@ def _make_converter() -> Converter:
         ),
     )
     for kind, noun, example, parse, write in text_forms:
-        converter.register_structure_hook_func(_exactly(kind), _parsed(noun, example, parse))
-        converter.register_unstructure_hook_func(_exactly(kind), write)
+        converter.register_structure_hook(kind, _parsed(noun, example, parse))
+        converter.register_unstructure_hook(kind, write)
     converter.register_structure_hook_func(_is_path, lambda value, hint: hint(value))
     converter.register_unstructure_hook_func(_is_path, str)
     converter.register_structure_hook_factory(typing.is_typeddict, _structure_typed_dict)
@@ -181,6 +197,7 @@ def _make_converter() -> Converter:
     converter.register_structure_hook_factory(is_namedtuple, namedtuple_dict_structure_factory)
     converter.register_unstructure_hook_factory(is_namedtuple, namedtuple_dict_unstructure_factory)
     converter.register_unstructure_hook_func(_is_set, _unstructure_set)
+    converter.register_unstructure_hook_factory(_is_tuple, _unstructure_tuple)
     return converter
 
 

@@ -475,12 +475,14 @@ class Dispatch:
         if report is not None:
             context.report = lambda *progress: trio.from_thread.run_sync(report, *progress)
         execute, arguments = bound.definition.execute, self._arguments
-        return await self._registry.threads.run(
-            lambda: execute(arguments, context),
+        # Boxed, because trio refuses a thread that returns a coroutine, which such a body may do.
+        (value,) = await self._registry.threads.run(
+            lambda: (execute(arguments, context),),
             name=self._name,
             call_id=self.call_id,
             grace_seconds=self._grace_seconds,
         )
+        return value
 
     def _own(self, result: ToolResult) -> ToolResult:
         self._own_result = result

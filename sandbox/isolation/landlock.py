@@ -7,7 +7,9 @@ Source:
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import struct
 from typing import Final
 
 from sandbox.isolation import libc
@@ -24,14 +26,6 @@ _SCOPES: Final = 0b11
 """Abstract unix sockets and signals to processes outside."""
 
 
-class _RulesetAttr(ctypes.Structure):
-    _fields_ = (
-        ("handled_access_fs", ctypes.c_uint64),
-        ("handled_access_net", ctypes.c_uint64),
-        ("scoped", ctypes.c_uint64),
-    )
-
-
 def abi() -> int:
     """Return the kernel's Landlock version, 0 when it has none or it is switched off."""
     try:
@@ -42,26 +36,45 @@ def abi() -> int:
         return 0
 
 
-def apply() -> None:
+def probe() -> str:
+    """Say which version the kernel has.
+
+    Raises:
+        OSError: None, or it is switched off.
+    """
+    return f"ABI {_required_abi()}"
+
+
+def apply() -> str:
     """Handle every right this kernel knows and allow none. Needs no_new_privs.
 
     Raises:
-        OSError: The kernel has no Landlock.
+        OSError: The kernel has no Landlock, or refused.
     """
-    version = abi()
-    if version < 1:
-        raise OSError(38, "landlock: not available in this kernel")
-    attr = _RulesetAttr(
-        (1 << _FS_RIGHTS_BITS.get(version, 16)) - 1,
-        _NET_RIGHTS if version >= _NET_RIGHTS_ABI else 0,
-        _SCOPES if version >= _SCOPED_ABI else 0,
-    )
-    # The structure grew with the ABI; an older kernel refuses a longer one with bits set.
-    size = 8 if version < _NET_RIGHTS_ABI else 16 if version < _SCOPED_ABI else 24
-    ruleset = libc.syscall(
-        "landlock_create_ruleset", ctypes.byref(attr), ctypes.c_size_t(size), ctypes.c_uint32(0)
-    )
+    version = _required_abi()
+    # struct landlock_ruleset_attr: file-system rights, network rights, scopes. It grew with the ABI, and an
+    # older kernel refuses a longer one with bits set.
+    rights = [(1 << _FS_RIGHTS_BITS.get(version, 16)) - 1]
+    if version >= _NET_RIGHTS_ABI:
+        rights.append(_NET_RIGHTS)
+    if version >= _SCOPED_ABI:
+        rights.append(_SCOPES)
+    attr = struct.pack(f"={len(rights)}Q", *rights)
+    ruleset = libc.syscall("landlock_create_ruleset", attr, ctypes.c_size_t(len(attr)), ctypes.c_uint32(0))
     try:
         libc.syscall("landlock_restrict_self", ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)
+    covered = ["files"]
+    if version >= _NET_RIGHTS_ABI:
+        covered.append("TCP")
+    if version >= _SCOPED_ABI:
+        covered.append("signals and abstract sockets")
+    return f"ABI {version}: {', '.join(covered)}"
+
+
+def _required_abi() -> int:
+    version = abi()
+    if version < 1:
+        raise OSError(errno.ENOSYS, "not in this kernel, or switched off")
+    return version

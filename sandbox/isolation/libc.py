@@ -10,6 +10,7 @@ Source:
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import sys
@@ -26,7 +27,6 @@ SYSCALLS: Final[dict[str, dict[str, int]]] = {
         "mmap": 9,
         "munmap": 11,
         "brk": 12,
-        "rt_sigaction": 13,
         "rt_sigprocmask": 14,
         "rt_sigreturn": 15,
         "mremap": 25,
@@ -59,7 +59,6 @@ SYSCALLS: Final[dict[str, dict[str, int]]] = {
         "clock_gettime": 113,
         "clock_nanosleep": 115,
         "restart_syscall": 128,
-        "rt_sigaction": 134,
         "rt_sigprocmask": 135,
         "rt_sigreturn": 139,
         "getpid": 172,
@@ -79,10 +78,12 @@ SYSCALLS: Final[dict[str, dict[str, int]]] = {
 """Numbers of every syscall we make or allow, by machine. `poll` does not exist on aarch64."""
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+if _libc is not None:
+    _libc.syscall.restype = ctypes.c_long
 
 
 def prctl(option: int, arg2: int = 0, arg3: int = 0, what: str = "prctl") -> int:
-    """Call prctl(2).
+    """Change or read a setting of this process, see the manual page of prctl.
 
     Raises:
         OSError: The kernel refused.
@@ -93,7 +94,7 @@ def prctl(option: int, arg2: int = 0, arg3: int = 0, what: str = "prctl") -> int
 
 
 def syscall(name: str, *args: object) -> int:
-    """Make the named syscall with ctypes-compatible arguments.
+    """Enter the kernel by the name of a call, with ctypes-compatible arguments.
 
     Raises:
         OSError: The kernel refused, or this machine has no number for it (ENOSYS).
@@ -101,31 +102,30 @@ def syscall(name: str, *args: object) -> int:
     assert _libc is not None
     number = SYSCALLS.get(MACHINE, {}).get(name)
     if number is None:
-        raise OSError(38, f"{name}: not known on {MACHINE}")
-    _libc.syscall.restype = ctypes.c_long
+        raise OSError(errno.ENOSYS, f"{name}: not known on {MACHINE}")
     return _checked(_libc.syscall(ctypes.c_long(number), *args), name)
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces; see unshare(2)."""
+    """Move this process into new namespaces."""
     assert _libc is not None
     _checked(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
 def mount(source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: bytes | None) -> None:
-    """Call mount(2)."""
+    """Attach a file system, see the manual page of mount."""
     assert _libc is not None
     _checked(_libc.mount(source, target, kind, ctypes.c_ulong(flags), data), "mount")
 
 
 def umount_detached(target: bytes) -> None:
-    """Detach a mount now, free it when its last user is gone: umount2(2) with MNT_DETACH."""
+    """Detach a mount now, free it when its last user is gone (MNT_DETACH)."""
     assert _libc is not None
     _checked(_libc.umount2(target, ctypes.c_int(2)), "umount2")
 
 
 def capset(header: bytes, data: bytes) -> None:
-    """Call capset(2) with ready-made structures."""
+    """Set the capabilities of this process from ready-made structures."""
     assert _libc is not None
     _checked(_libc.capset(header, data), "capset")
 

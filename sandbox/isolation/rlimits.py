@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import math
-import resource
+import sys
 from typing import Final
+
+if sys.platform != "win32":
+    import resource
 
 MIB: Final = 1024 * 1024
 _STACK_BYTES: Final = 8 * MIB
 _DESCRIPTORS: Final = 4
 """Descriptor numbers 0 to 3: the wire is 3, and nothing else can be opened."""
+FORK_SERVER_DESCRIPTORS: Final = 4096
+"""Descriptors a fork server may hold: two per worker. Arbitrary."""
 
 
-def apply(*, address_space_bytes: int, cpu_seconds: float) -> None:
+def probe() -> str:
+    """Say which of the host's own bounds are already lower than usual."""
+    bounded = []
+    for name in ("AS", "CPU", "NPROC", "NOFILE"):
+        _, ceiling = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+        if ceiling != resource.RLIM_INFINITY:
+            bounded.append(f"{name} at most {ceiling}")
+    return ", ".join(bounded)
+
+
+def apply(*, address_space_bytes: int, cpu_seconds: float) -> str:
     """Bound this process for good.
 
     Args:
         address_space_bytes: All mappings together, the interpreter's own included.
         cpu_seconds: CPU time from now after which the kernel kills. The host meters finer and
             earlier; this holds when the host is stuck.
+
+    Raises:
+        OSError: The kernel refused.
+        ValueError: A bound that was inherited is in the way.
     """
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = math.ceil(used.ru_utime + used.ru_stime + cpu_seconds) + 1
@@ -38,6 +57,16 @@ def apply(*, address_space_bytes: int, cpu_seconds: float) -> None:
         if ceiling != resource.RLIM_INFINITY:
             soft, hard = min(soft, ceiling), min(hard, ceiling)
         resource.setrlimit(limit, (soft, hard))
+    return ""
+
+
+def bound_descriptors(count: int) -> int:
+    """Lower this process's bound on descriptors to `count`, and return the bound it now has."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft > count:
+        soft = count
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return soft
 
 
 def mapped_bytes() -> int:

@@ -9,10 +9,12 @@ Knows: frames and the one socket. Does not know: what messages mean.
 from __future__ import annotations
 
 import select
-import socket
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sandbox import values, wire
+
+if TYPE_CHECKING:
+    import socket
 
 _RECEIVE_BYTES: Final = 256 * 1024
 _MAX_FRAME_BYTES: Final = 2**32 - 1
@@ -21,6 +23,19 @@ _MAX_FRAME_BYTES: Final = 2**32 - 1
 
 class SupervisorGoneError(Exception):
     """The supervisor closed the wire; there is nobody left to work for."""
+
+
+class Wire(Protocol):
+    """What a program's run needs of a channel."""
+
+    def post(self, message: bytes) -> None:
+        """Queue a message."""
+
+    def flush(self) -> None:
+        """Send what is queued."""
+
+    def receive(self, timeout_seconds: float | None) -> list[Any]:
+        """Wait for messages."""
 
 
 class Channel:
@@ -41,11 +56,19 @@ class Channel:
         self._outgoing.append(message)
 
     def flush(self) -> None:
-        """Send what is queued as one frame."""
+        """Send what is queued as one frame.
+
+        Raises:
+            SupervisorGoneError: The other end is closed.
+        """
         if self._outgoing:
             payload = wire.pack(self._outgoing)
             self._outgoing.clear()
-            self._socket.sendall(payload)
+            try:
+                self._socket.sendall(payload)
+            except (BrokenPipeError, ConnectionResetError):
+                # A class of its own: a program may raise those two itself.
+                raise SupervisorGoneError from None
 
     def receive(self, timeout_seconds: float | None) -> list[Any]:
         """Return the messages of the frames that are there, values deep-frozen.

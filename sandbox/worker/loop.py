@@ -17,11 +17,14 @@ import itertools
 import time
 from asyncio import events, tasks
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox import values, wire
-from sandbox.worker.channel import Channel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from sandbox.worker.channel import Wire
 
 Context = contextvars.Context
 _CALL = wire.CALL.encode()
@@ -52,7 +55,11 @@ class Handle:
     __slots__ = ("_args", "_callback", "_context", "_when")
 
     def __init__(
-        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None, when: float = 0.0
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+        when: float = 0.0,
     ) -> None:
         self._callback: Callable[..., object] | None = callback
         self._args = args
@@ -78,10 +85,14 @@ class Handle:
         return self._when
 
 
-class WireLoop(asyncio.AbstractEventLoop):
+_AbstractLoop: Any = asyncio.AbstractEventLoop
+"""What we leave out raises NotImplementedError, as in asyncio's own base class; typeshed wants it all."""
+
+
+class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
     """Runs tasks until a chosen one is done; answers come from the channel."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Wire) -> None:
         self._channel = channel
         self._ready: deque[Handle] = deque()
         self._timers: list[tuple[float, int, Handle]] = []
@@ -91,7 +102,7 @@ class WireLoop(asyncio.AbstractEventLoop):
 
     # ---- what asyncio calls
 
-    def call_soon(  # type: ignore[override]  # our own light handle, with the methods asyncio uses
+    def call_soon(
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Handle:
         """Call back in the next pass."""
@@ -99,13 +110,13 @@ class WireLoop(asyncio.AbstractEventLoop):
         self._ready.append(handle)
         return handle
 
-    def call_later(  # type: ignore[override]
+    def call_later(
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Handle:
         """Call back after `delay` seconds."""
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
-    def call_at(  # type: ignore[override]
+    def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Handle:
         """Call back at a time of `time()`."""
@@ -121,7 +132,7 @@ class WireLoop(asyncio.AbstractEventLoop):
         """Return a future of this loop."""
         return asyncio.Future(loop=self)
 
-    def create_task(  # type: ignore[override]  # newer versions pass more options, which the Task takes
+    def create_task(  # newer versions pass more options, which the Task takes
         self, coro: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
         """Schedule a coroutine."""
@@ -164,6 +175,10 @@ class WireLoop(asyncio.AbstractEventLoop):
         self._channel.post(b'["%b",%d,%b,%b,%b]' % (_CALL, call_id, target, arguments, where))
         return future
 
+    def flush(self) -> None:
+        """Send queued calls now, instead of when nothing is runnable."""
+        self._channel.flush()
+
     def give_up(self, call_id: int) -> None:
         """Tell the host that nobody waits for a call any more."""
         if self._pending.pop(call_id, None) is not None:
@@ -177,7 +192,7 @@ class WireLoop(asyncio.AbstractEventLoop):
         Raises:
             DeadlockError: Nothing can ever finish the program's wait.
         """
-        events._set_running_loop(self)
+        events._set_running_loop(self)  # noqa: SLF001  # asyncio offers it to authors of loops
         return self._run_task(self.create_task(coro))
 
     def run_nested(self, coro: Coroutine[Any, Any, Any]) -> Any:
@@ -186,11 +201,11 @@ class WireLoop(asyncio.AbstractEventLoop):
         if current is None:
             return self._run_task(self.create_task(coro))
         # asyncio allows one current task per loop, so the outer one steps aside.
-        tasks._leave_task(self, current)
+        tasks._leave_task(self, current)  # noqa: SLF001  # asyncio offers it to authors of loops
         try:
             return self._run_task(self.create_task(coro))
         finally:
-            tasks._enter_task(self, current)
+            tasks._enter_task(self, current)  # noqa: SLF001  # asyncio offers it to authors of loops
 
     def _run_task(self, task: asyncio.Task[Any]) -> Any:
         ready = self._ready

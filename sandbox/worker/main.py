@@ -56,7 +56,7 @@ def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], language: M
             channel.flush()
         except MemoryError:
             wire_socket.sendall(_OUT_OF_MEMORY)
-    except (SupervisorGoneError, BrokenPipeError, ConnectionResetError):
+    except (SupervisorGoneError, BrokenPipeError):
         return 0
     return 0
 

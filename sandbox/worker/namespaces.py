@@ -113,11 +113,13 @@ class HostFunction:
     """One member of a namespace, as the program sees it."""
 
     __slots__ = (
+        "_eager",
         "_label",
         "_loop",
         "_make_error",
         "_max_call_bytes",
         "_noun",
+        "_positional",
         "_program_file",
         "_signature",
         "_target",
@@ -130,6 +132,8 @@ class HostFunction:
         self._max_call_bytes = namespace._max_call_bytes
         self._noun = namespace._noun
         self._program_file = namespace._program_file
+        self._positional: list[str] = namespace._positional.get(member, [])
+        self._eager = member in namespace._eager
         self._signature = signature
         self._target = values.encode(namespace._name) + b"," + values.encode(member)
         self._make_error: Callable[[str], BaseException] = namespace._error_factory(member)
@@ -138,16 +142,25 @@ class HostFunction:
     def __call__(self, /, *args: object, **kwargs: object) -> PendingCall:  # noqa: D102  # a program's call
         arguments: object = kwargs
         if args:
-            if kwargs or len(args) > 1 or not isinstance(args[0], dict):
-                raise TypeError(
-                    f"{self._label} takes its arguments by name, or as one dict and nothing else:"
-                    f" {self._signature}"
-                )
-            arguments = args[0]
+            arguments = self._by_position(args, kwargs)
         call = PendingCall(self, arguments, _program_line(self._program_file))
-        if len(self._unstarted) < _MAX_UNSTARTED:
+        if self._eager:
+            start(call)
+            self._loop.flush()
+        elif len(self._unstarted) < _MAX_UNSTARTED:
             self._unstarted[call] = None
         return call
+
+    def _by_position(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+        names = self._positional
+        if names and len(args) <= len(names) and not kwargs.keys() & set(names[: len(args)]):
+            return dict(zip(names, args, strict=False)) | kwargs
+        if names or kwargs or len(args) > 1 or not isinstance(args[0], dict):
+            raise TypeError(
+                f"{self._label} takes its arguments by name, or as one dict and nothing else:"
+                f" {self._signature}"
+            )
+        return args[0]
 
     def __repr__(self) -> str:
         return f"<{self._noun} {self._label}>"
@@ -178,12 +191,15 @@ class HostNamespace:
     """
 
     __slots__ = (
+        "_batch",
+        "_eager",
         "_error_class",
         "_loop",
         "_max_call_bytes",
         "_members",
         "_name",
         "_noun",
+        "_positional",
         "_program_file",
         "_signatures",
         "_unstarted",
@@ -199,6 +215,8 @@ class HostNamespace:
         loop: WireLoop,
         program_file: str,
         max_call_bytes: int,
+        positional: Mapping[str, list[str]],
+        eager: frozenset[str],
     ) -> None:
         self._name = name
         self._noun = noun
@@ -207,10 +225,19 @@ class HostNamespace:
         self._loop = loop
         self._program_file = program_file
         self._max_call_bytes = max_call_bytes
+        self._positional = positional
+        self._eager = eager
         self._members: dict[str, HostFunction] = {}
+        self._batch: Batch | None = None
         self._unstarted: dict[PendingCall, None] = {}
 
-    def __getattr__(self, name: str) -> HostFunction:
+    def add_batch(self, target: HostNamespace) -> None:
+        """Offer `batch`, which calls many members of another namespace at a time. For the worker."""
+        self._batch = Batch(f"{self._name}.{_BATCH}", target)
+
+    def __getattr__(self, name: str) -> HostFunction | Batch:
+        if name == _BATCH and self._batch is not None:
+            return self._batch
         return self._member(name, AttributeError)
 
     def __getitem__(self, name: str) -> HostFunction:
@@ -265,6 +292,64 @@ class HostNamespace:
             return error_class(message, member)
 
         return make
+
+
+_BATCH: Final = "batch"
+
+
+class Batch:
+    """Makes many calls that leave in one frame, and gathers what they give without a task for each."""
+
+    __slots__ = ("_label", "_target")
+
+    def __init__(self, label: str, target: HostNamespace) -> None:
+        self._label = label
+        self._target = target
+
+    async def __call__(self, calls: object, /) -> list[object]:  # noqa: D102  # a program's call
+        if not isinstance(calls, (list, tuple)):
+            raise TypeError(f"{self._label} takes a list of calls")
+        pending = [self._pending(item, number) for number, item in enumerate(calls)]
+        futures: list[asyncio.Future[Any] | BaseException] = []
+        for call in pending:
+            try:
+                futures.append(start(call))
+            except CallError as error:
+                futures.append(error)
+        results: list[object] = []
+        for future in futures:
+            if isinstance(future, BaseException):
+                results.append(future)
+                continue
+            try:
+                results.append(await future)
+            except CallError as error:
+                results.append(error)
+        return results
+
+    def __repr__(self) -> str:
+        return f"<function {self._label}>"
+
+    def _pending(self, item: object, number: int) -> PendingCall:
+        """Take a call as `tools.name(...)`, as a (name, arguments) pair, or as a record of both."""
+        if type(item) is PendingCall:
+            return item
+        name: object = None
+        arguments: object = None
+        if isinstance(item, dict):
+            name, arguments = item.get(self._target._noun), item.get("arguments", {})
+        elif isinstance(item, (tuple, list)) and len(item) == 2:
+            name, arguments = item
+        if type(name) is not str or not isinstance(arguments, dict):
+            raise TypeError(
+                f"{self._label} takes a list of calls, and item {number} is none: write"
+                f' {self._target._name}.name(key=value), or ("name", {{"key": value}})'
+            )
+        call = PendingCall(
+            self._target._member(name, LookupError), arguments, _program_line(self._target._program_file)
+        )
+        self._target._unstarted[call] = None
+        return call
 
 
 def find_pending(value: object) -> PendingCall | None:

@@ -15,6 +15,7 @@ from sandbox.values import JsonValue, NotJsonError
 from sandbox.worker.channel import SupervisorGoneError
 from sandbox.worker.loop import WireLoop
 from sandbox.worker.namespaces import (
+    CallError,
     HostNamespace,
     find_pending,
     make_error_class,
@@ -68,12 +69,20 @@ class _Run:
         self._namespaces: list[HostNamespace] = []
         self._bindings: dict[str, object] = {}
         self._modules: dict[str, object] = {}
+        self._error_classes: dict[str, type[CallError]] = {}
+        spaces = {
+            space["name"]: self._bind(space, request["maxCallBytes"]) for space in request["namespaces"]
+        }
         for space in request["namespaces"]:
-            self._bind(space, request["maxCallBytes"])
+            if space["batches"] is not None:
+                spaces[space["name"]].add_batch(spaces[space["batches"]])
 
-    def _bind(self, space: dict[str, Any], max_call_bytes: int) -> None:
+    def _bind(self, space: dict[str, Any], max_call_bytes: int) -> HostNamespace:
         error: dict[str, Any] = space["errorClass"] or _DEFAULT_ERROR_CLASS
-        error_class = make_error_class(error["name"], tuple(error["attributes"]))
+        error_class = self._error_classes.get(error["name"])
+        if error_class is None:
+            error_class = make_error_class(error["name"], tuple(error["attributes"]))
+            self._error_classes[error["name"]] = error_class
         namespace = HostNamespace(
             space["name"],
             space["members"],
@@ -82,6 +91,8 @@ class _Run:
             loop=self._loop,
             program_file=self._language.PROGRAM_FILE,
             max_call_bytes=max_call_bytes,
+            positional=space["positional"],
+            eager=frozenset(space["eager"]),
         )
         self._namespaces.append(namespace)
         self._bindings[space["name"]] = namespace
@@ -89,6 +100,7 @@ class _Run:
             self._bindings[error["name"]] = error_class
         if space["importable"]:
             self._modules[space["name"]] = namespace
+        return namespace
 
     def done_message(self) -> bytes:
         """Run the program and return what to tell the supervisor."""
@@ -102,7 +114,7 @@ class _Run:
             )
             exec(code, names)  # noqa: S102  # the policy's output, which is what this process is for
             result = self._loop.run(names[entry_name]())
-        except (SupervisorGoneError, BrokenPipeError, ConnectionResetError):
+        except SupervisorGoneError:
             raise
         except SystemExit as leave:
             # `sys.exit()` ends a program well; with a status or a message it ends badly.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sandbox import guards, policy
-from sandbox.worker import plain
 from sandbox.facades import asyncio_facade
+from sandbox.worker import plain
 from sandbox.worker.namespaces import as_coroutine
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 PROGRAM_FILE = policy.PROGRAM_FILE
 
-# The fork server imports this module while it still has a file system; modules and time zones load now or never.
+# The fork server imports this module while it still has a file system:
+# modules and time zones are loaded now or never.
 guards.prepare()
 
 

@@ -64,7 +64,16 @@ def warm_up(language: ModuleType) -> None:
         "memoryMb": 64,
         "hints": {},
         "namespaces": [
-            {"name": "tools", "members": {}, "noun": "tool", "importable": False, "errorClass": None}
+            {
+                "name": "tools",
+                "members": {},
+                "noun": "tool",
+                "importable": False,
+                "errorClass": None,
+                "positional": {},
+                "eager": [],
+                "batches": None,
+            }
         ],
     }
     done = run_program(_Nowhere(), request, language)

@@ -11,7 +11,7 @@ import trio
 
 from codemode import ABSENT, AbortSignal, Settings, SettingsError, open_service
 from codemode.errors import ServiceClosedError
-from tool_bindings import Accept, Block, Deny, ToolRegistry, text_block
+from tool_bindings import Accept, Block, Deny, Output, ToolDefinition, ToolRegistry, text_block
 
 
 @pytest.fixture
@@ -72,7 +72,10 @@ async def test_calls_start_in_the_order_the_program_made_them(registry):
 
 
 async def test_a_failed_run_keeps_its_receipt_and_its_logs(registry):
-    source = "print('first')\nawait tools.add(a=1, b=2)\nawait tools.fail(message='boom')\nawait tools.add(a=3, b=4)"
+    source = (
+        "print('first')\nawait tools.add(a=1, b=2)\n"
+        "await tools.fail(message='boom')\nawait tools.add(a=3, b=4)"
+    )
     async with open_service(registry) as service:
         outcome = await service.run_code(source)
     assert ("exception", "ToolCallError", 3) == (
@@ -86,7 +89,8 @@ async def test_a_failed_run_keeps_its_receipt_and_its_logs(registry):
     ]
     text = outcome.content[0]["text"]
     assert text.startswith("Error: code run failed (exception): ToolCallError: boom")
-    assert text.endswith("Captured output:\nfirst")
+    assert "Captured output:\nfirst\n" in text
+    assert text.endswith('do not repeat these calls):\n- add({"a":1,"b":2}) (line 2)')
 
 
 async def test_an_abort_ends_the_run_stops_its_calls_and_keeps_the_logs(registry):
@@ -286,3 +290,76 @@ async def test_many_runs_at_once_never_mix(registry):
     assert {number: ([str(number)], number) for number in range(40)} == {
         number: (outcome.logs, outcome.result) for number, outcome in outcomes.items()
     }
+
+
+async def test_pictures_of_nested_calls_join_the_conversation_in_order(registry):
+    events = []
+
+    def picture(name):
+        return Output(
+            schema={"type": "string"}, render=lambda _arguments, value: [{"type": "image", "data": value}]
+        )
+
+    async def draw(arguments, _context):
+        return arguments["name"]
+
+    for name in ("first", "second"):
+        registry.register(
+            ToolDefinition(
+                name=name,
+                description="Draw.",
+                parameters={"type": "object", "properties": {"name": {"type": "string"}}},
+                output=picture(name),
+                execute=draw,
+                concurrency_safe=True,
+            )
+        )
+    source = "a = await tools.second(name='2')\nb = await tools.first(name='1')\nraise ValueError(a + b)"
+    async with open_service(registry, on_event=events.append) as service:
+        outcome = await service.run_code(source)
+    assert "ValueError: 21" == outcome.failure.message
+    messages = [event["data"] for event in events if event["type"] == "user/message"]
+    assert ["2", "1"] == [message["content"][0]["data"] for message in messages]
+    assert {"kind": "plugin", "plugin": "tools-code-mode"} == messages[0]["source"]
+
+
+async def test_a_program_finds_and_reads_about_tools(registry):
+    source = (
+        "import codemode as same\n"
+        "found = await codemode.search('add integers', limit=3)\n"
+        "text = await same.describe(found[0]['name'])\n"
+        "return [found[0], 'async def add(' in text]"
+    )
+    async with open_service(registry) as service:
+        outcome = await service.run_code(source)
+        unknown = await service.run_code("await codemode.describe('ad')")
+    entry = {"name": "add", "signature": "add(*, a: int, b: int) -> int", "description": "Add two integers."}
+    assert [entry, True] == outcome.result
+    assert "did you mean one of: add" in unknown.failure.message
+
+
+async def test_many_calls_of_a_program_leave_in_one_batch(registry):
+    source = (
+        "results = await codemode.batch([tools.add(a=1, b=2), ('add', {'a': 3, 'b': 4}),"
+        " {'tool': 'fail', 'arguments': {'message': 'no'}}, ('add', {'a': 'x', 'b': 1})])\n"
+        "return [str(r) if isinstance(r, ToolCallError) else r for r in results]"
+    )
+    async with open_service(registry) as service:
+        outcome = await service.run_code(source)
+        wrong = await service.run_code("await codemode.batch([1])")
+    assert [3, 7, "no"] == outcome.result[:3]
+    assert "integer" in outcome.result[3]
+    assert "item 0" in wrong.failure.message
+
+
+async def test_progress_is_heard_awaited_or_not_and_printing_as_it_happens(registry):
+    heard, printed = [], []
+    source = (
+        "print('a', end='')\ncodemode.progress(1, 2, 'half')\nawait codemode.progress(done=2)\nprint('b')"
+    )
+    async with open_service(registry) as service:
+        outcome = await service.run_code(
+            source, on_progress=lambda *said: heard.append(said), on_log=printed.append
+        )
+    assert [(1, 2, "half"), (2, None, None)] == heard
+    assert ("ab\n", ["ab"], None) == ("".join(printed), outcome.logs, outcome.hint)

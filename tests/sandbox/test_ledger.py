@@ -81,7 +81,7 @@ def test_logs_and_the_overflow_message_fit_together(lines, cap):
             break
     message = ledger.make_room_for_message()
     assert json_bytes(list(ledger.lines)) + json_bytes(message) <= max(cap, 4)
-    assert f"outer output exceeded {cap} bytes".startswith(message)
+    assert f"outer output exceeded {cap} bytes; the limit is max_output_bytes".startswith(message)
 
 
 def test_one_line_too_many_names_the_limit():

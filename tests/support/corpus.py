@@ -14,7 +14,6 @@ import trio
 from sandbox.values import JsonValue
 from tool_bindings import Output, ToolDefinition, ToolRegistry
 
-
 DATA = Path(__file__).parent.parent / "data"
 
 FILES = {

@@ -1,0 +1,5 @@
+"""The `codemode` command."""
+
+from codemode.cli.entry import main
+
+__all__ = ["main"]

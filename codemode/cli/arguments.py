@@ -1,0 +1,264 @@
+"""The grammar of the command line.
+
+Knows: names, forms and help of options. Does not know: what any of them does. Imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import textwrap
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from codemode.cli.status import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_STATUS_HELP: Final = """\
+exit status:
+  0  everything went well
+  1  the program or the called tool failed
+  2  an option or input is wrong; nothing was run
+  3  this host cannot give the isolation asked for
+  130  stopped by Ctrl-C"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of printing a usage text and leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(f"{message} (see `{self.prog} --help`)")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line.
+
+    Raises:
+        CommandError: It is not in the grammar.
+        SystemExit: A help text or the version was asked for, and has been printed.
+    """
+    options, unknown = _parser().parse_known_args(arguments)
+    if unknown:
+        raise CommandError(f"unrecognized argument {unknown[0]!r} (see `codemode {options.command} --help`)")
+    return options
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="codemode",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Run one Python program instead of many tool calls, in a restricted subprocess.",
+        epilog=f"`codemode COMMAND --help` explains one command, with examples.\n\n{_STATUS_HELP}",
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=_Parser, dest="command"
+    )
+    _add_run(commands)
+    _add_call(commands)
+    _add_tools(commands)
+    _add_stubs(commands)
+    _add_events(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="print the version and leave")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_rest: object) -> NoReturn:
+        # Imported only here: it takes longer than parsing the command line.
+        import importlib.metadata  # noqa: PLC0415
+
+        print(f"codemode {importlib.metadata.version('codemode')}")
+        parser.exit(0)
+
+
+_Commands = argparse._SubParsersAction  # noqa: SLF001  # its only name
+
+
+def _command(
+    commands: _Commands[_Parser], name: str, module: str, summary: str, description: str, examples: str
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(
+        name,
+        help=summary,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=textwrap.dedent(description).strip(),
+        epilog="examples:\n" + textwrap.indent(textwrap.dedent(examples).strip(), "  "),
+    )
+    command.set_defaults(module=module)
+    return command
+
+
+def _add_run(commands: _Commands[_Parser]) -> None:
+    run = _command(
+        commands,
+        "run",
+        "codemode.cli.run",
+        "run a program",
+        """
+        Run a program: the body of an async Python function, with tools to await.
+
+        What it prints and returns goes to standard output, why it failed to standard error.
+        The tools work inside --root and nowhere else.
+        """,
+        """
+        codemode run -c 'return 6 * 7'
+        codemode run -c 'found = await tools.glob(pattern="**/*.md"); return found["paths"]'
+        codemode run --root ~/project --events run.jsonl report.py
+        echo 'return await tools.add(a=1, b=2)' | codemode run --tools my_tools.py:registry --json -
+        """,
+    )
+    run.add_argument("file", nargs="?", metavar="FILE", help="the program; - reads standard input")
+    run.add_argument("-c", dest="code", metavar="CODE", help="the program itself")
+    run.add_argument(
+        "--description", metavar="TEXT", help="what the program is for, in a few words; recorded with it"
+    )
+    _add_tool_options(run)
+    run.add_argument(
+        "--events",
+        metavar="FILE",
+        help="append the event log of the run to FILE, created readable by you only; it must not be a link",
+    )
+    run.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    limits = run.add_argument_group("limits")
+    limits.add_argument(
+        "--wall-seconds", type=_seconds, metavar="S", help="elapsed time the run may take (default 600)"
+    )
+    limits.add_argument(
+        "--compute-seconds",
+        type=_seconds,
+        metavar="S",
+        help="processor time the program itself may use; waiting for tools is free (default 60)",
+    )
+    limits.add_argument(
+        "--memory-mb", type=_whole, metavar="N", help="memory the program may use, in MiB (default 512)"
+    )
+    limits.add_argument(
+        "--max-output-bytes",
+        type=_whole,
+        metavar="N",
+        help="JSON bytes of the printed lines plus the result (default 67108864)",
+    )
+    run.add_argument(
+        "--isolation",
+        choices=["require", "best-effort"],
+        help="what to do where the kernel lacks a mandatory wall: refuse (default), or use what there is",
+    )
+
+
+def _add_call(commands: _Commands[_Parser]) -> None:
+    call = _command(
+        commands,
+        "call",
+        "codemode.cli.call",
+        "call one tool",
+        "Call one tool without a program, through the same checks, and print what a model would be shown.",
+        """
+        codemode call read '{"file_path": "README.md", "limit": 5}'
+        codemode call --json glob '{"pattern": "*.toml"}'
+        """,
+    )
+    call.add_argument("name", metavar="NAME", help="the tool")
+    call.add_argument(
+        "arguments", metavar="JSON", help="its arguments, a JSON object; - reads standard input"
+    )
+    _add_tool_options(call, allow=False)
+    call.add_argument("--events", metavar="FILE", help="append the event log of the call to FILE")
+    call.add_argument("--json", action="store_true", help="print one JSON object with the canonical value")
+
+
+def _add_tools(commands: _Commands[_Parser]) -> None:
+    tools = _command(
+        commands,
+        "tools",
+        "codemode.cli.tools",
+        "list the tools",
+        """
+        List the tools a program can call: whether each is on, and whether its calls may overlap (parallel)
+        or each waits until no other call runs (exclusive).
+        """,
+        """
+        codemode tools
+        codemode tools --all --allow read --allow grep
+        """,
+    )
+    _add_tool_options(tools)
+    tools.add_argument("--all", action="store_true", help="also what a program cannot call")
+
+
+def _add_stubs(commands: _Commands[_Parser]) -> None:
+    stubs = _command(
+        commands,
+        "stubs",
+        "codemode.cli.stubs",
+        "print what a model is told about the tools",
+        "Print the Python declarations of the tools, as they go into a model's prompt.",
+        """
+        codemode stubs --tools my_tools.py:registry
+        """,
+    )
+    _add_tool_options(stubs)
+
+
+def _add_events(commands: _Commands[_Parser]) -> None:
+    events = _command(
+        commands,
+        "events",
+        "codemode.cli.events",
+        "show an event log as a timeline",
+        """
+        Show an event log as a timeline. Damage does not stop it: what is missing is named at the end.
+        """,
+        """
+        codemode run --events run.jsonl report.py; codemode events run.jsonl
+        """,
+    )
+    events.add_argument("file", metavar="FILE", help="the log, as `run --events` writes it")
+
+
+def _add_tool_options(command: argparse.ArgumentParser, *, allow: bool = True) -> None:
+    group = command.add_argument_group("tools")
+    group.add_argument(
+        "--tools",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help="add the tools of a ToolRegistry, or of a function that returns one: module:attribute or "
+        "path/to/file.py:attribute; `none` leaves out the built-in tools. May be repeated",
+    )
+    if allow:
+        group.add_argument(
+            "--allow",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="offer this tool, and no other that is not allowed too. May be repeated",
+        )
+    group.add_argument(
+        "--root",
+        default=".",
+        metavar="DIR",
+        help="directory the built-in file tools work in and cannot leave (default: the current one)",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def _whole(text: str) -> int:
+    # int() alone also takes "1_000" and " 7 ", which are more likely slips than meant.
+    if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 15 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)

@@ -1,0 +1,144 @@
+"""`codemode run`: one program, its output, its receipt.
+
+Knows: how an outcome is shown. Does not know: how a program is run.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from codemode.cli import status
+from codemode.cli.depth import MAX_DEPTH, depth_of
+from codemode.cli.interrupt import Interrupt, stoppable
+from codemode.cli.log import event_log
+from codemode.cli.program import read_program
+from codemode.cli.status import CommandError
+from codemode.cli.toolset import Toolset, load_toolset
+from codemode.outcome import RunOutcome, failure_text
+from codemode.service import DEFAULT_DESCRIPTION, open_service
+from codemode.settings import Settings
+from codemode.terminal import ProgressLine, escape
+from sandbox.vocabulary import ABSENT
+from tool_bindings.content import render_value
+
+if TYPE_CHECKING:
+    import argparse
+
+    from codemode.cli.console import Console
+    from codemode.session_log import SessionLog
+
+_REDRAW_SECONDS = 0.1
+"""Time between two pictures of the progress line."""
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Run the program and print what came of it."""
+    settings = _settings(options)
+    source = read_program(options.file, options.code, max_bytes=settings.max_source_bytes)
+    description = DEFAULT_DESCRIPTION if options.description is None else options.description
+    if not description.strip():
+        raise CommandError("--description is blank; say in a few words what the program is for")
+    protected = [] if options.events is None else [Path(options.events)]
+    toolset = load_toolset(options, protected=protected)
+    interrupt = Interrupt()
+    progress = None
+    if console.interactive and not options.json:
+        progress = ProgressLine(console.err, time.monotonic)
+    with event_log(options.events, console) as log:
+        outcome = trio.run(_run, source, description, toolset, settings, log, interrupt, progress)
+    return _show(outcome, interrupt, console, as_json=options.json)
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    given = {
+        "wall_seconds": options.wall_seconds,
+        "compute_seconds": options.compute_seconds,
+        "memory_mb": options.memory_mb,
+        "max_output_bytes": options.max_output_bytes,
+        "isolation": options.isolation,
+    }
+    # One program needs one worker.
+    return Settings(parked_workers=1, **{name: value for name, value in given.items() if value is not None})
+
+
+async def _run(
+    source: str,
+    description: str,
+    toolset: Toolset,
+    settings: Settings,
+    log: SessionLog | None,
+    interrupt: Interrupt,
+    progress: ProgressLine | None,
+) -> RunOutcome | None:
+    """Run the program; None when a second signal cut it short."""
+    on_event = None if progress is None else progress.on_event
+    try:
+        async with (
+            stoppable(interrupt) as nursery,
+            open_service(toolset.registry, settings=settings, session_log=log, on_event=on_event) as service,
+        ):
+            if progress is not None:
+                nursery.start_soon(_redraw, progress)
+            return await service.run_code(
+                source, description=description, tools=toolset.allowed, abort=interrupt.abort
+            )
+    finally:
+        if progress is not None:
+            progress.clear()
+    return None
+
+
+async def _redraw(progress: ProgressLine) -> None:
+    while True:
+        progress.draw()
+        await trio.sleep(_REDRAW_SECONDS)
+
+
+def _show(outcome: RunOutcome | None, interrupt: Interrupt, console: Console, *, as_json: bool) -> int:
+    if outcome is None:
+        raise CommandError(interrupt.words, kind="abort", status=interrupt.status)
+    if as_json:
+        record = _bounded(outcome.to_json())
+        console.print_json(record)
+        ok = bool(record["ok"])
+    else:
+        _show_text(outcome, console)
+        ok = outcome.ok
+    if ok:
+        return status.OK
+    return status.FAILED if interrupt.number is None else interrupt.status
+
+
+def _bounded(record: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a result that common JSON readers cannot take in."""
+    depth = depth_of(record.get("result"))
+    if depth <= MAX_DEPTH:
+        return record
+    del record["result"]
+    message = f"the result is nested {depth} levels deep; --json gives at most {MAX_DEPTH}"
+    return {**record, "ok": False, "error": {"kind": "invalid-output", "message": message}}
+
+
+def _show_text(outcome: RunOutcome, console: Console) -> None:
+    for line in outcome.logs:
+        console.print_foreign(line)
+    if outcome.failure is not None:
+        # What it printed is on standard output already.
+        text = failure_text(outcome.failure, (), outcome.calls)
+        console.say(console.err_paint.bad(escape(text, keep="\n\t")))
+        return
+    if outcome.result is not ABSENT:
+        console.print_foreign(render_value(outcome.result))
+    if outcome.hint is not None:
+        console.say(f"hint: {escape(outcome.hint)}")
+    if console.interactive:
+        took = f"{outcome.duration_ms / 1000:.2f} s"
+        console.say(console.err_paint.dim(f"ok, {took}, {_plural(len(outcome.calls), 'tool call')}"))
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,311 @@
+"""The host's handle on a fork server: start it, ask it for workers, hear what becomes of them, end it.
+
+Knows: the control socket and its messages. Does not know: when workers are needed, programs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from sandbox.errors import WorkerStartError
+from sandbox.isolation import plan
+from sandbox.workers import Worker, WorkerBudget
+
+START_SECONDS: Final = 30.0
+"""How long the fork server or a worker may take to come up. Arbitrary; 0.2 s is usual."""
+END_SECONDS: Final = 5.0
+"""How long processes that were told to end may take before the next harder way. Arbitrary; 5 ms is usual."""
+_MAX_CONTROL_BYTES: Final = 64 * 1024
+_STDERR_BYTES_SHOWN: Final = 2000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Walls:
+    """Which walls stand. Anything but the default is for tests that prove each wall alone."""
+
+    language: bool = True
+    kernel: bool = True
+    launcher: tuple[str, ...] = ()
+    """Put in front of the fork server's command line; takes a mechanism of the kernel away, say."""
+
+
+class ForkServer:
+    """A running fork server. Made by `start`; `run` must be running for workers to make progress."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, stderr: int) -> None:
+        self._process = process
+        self._process_pidfd = os.pidfd_open(process.pid)
+        self._control = control
+        self._stderr = stderr
+        self._pidfd = -1
+        """The process that forks; another one than `_process` when it is pid 1 of its own namespace."""
+        self._workers: dict[int, Worker] = {}
+        self._next_id = 1
+        self._sending = trio.Lock()
+        self._hears = False
+        self._ended = trio.Event()
+        self.steps: tuple[plan.StepReport, ...] = ()
+        self._gone = False
+        self._closing = trio.Lock()
+        self.proven = False
+        """Whether at least one worker of it got ready."""
+
+    @classmethod
+    async def start(cls, walls: Walls) -> ForkServer:
+        """Exec a fork server and wait until it is locked down.
+
+        Raises:
+            WorkerStartError: It did not come up; the message ends with the last line of its stderr.
+        """
+        try:
+            server = await trio.to_thread.run_sync(_spawn, walls)
+        except OSError as error:
+            raise WorkerStartError(f"the fork server could not be started: {error.strerror}") from error
+        try:
+            await server.wait_hello()
+        except BaseException:
+            await server.close()
+            raise
+        return server
+
+    async def wait_hello(self) -> None:
+        """Wait until the process says that it is locked down. Called by `start`.
+
+        Raises:
+            WorkerStartError: It says nothing.
+        """
+        message: dict[str, Any] | None = None
+        descriptors: list[int] = []
+        with trio.move_on_after(START_SECONDS):
+            message, descriptors = await self._receive()
+        if message is None or not descriptors:
+            # Ended, so that what it has to say is complete.
+            self.kill()
+            said = self._stderr_tail()
+            reason = said.rpartition("\n")[2] or "it ended without a word"
+            failure = WorkerStartError(f"the fork server did not start: {reason}")
+            failure.add_note(said)
+            raise failure
+        (self._pidfd,) = descriptors
+        self.steps = tuple(plan.StepReport(*step) for step in message["hello"])
+
+    async def run(self) -> None:
+        """Hear what becomes of workers until the fork server is gone.
+
+        Shielded, because cancelled runs still wait to hear that their worker is gone; `close` ends it.
+        """
+        self._hears = True
+        with trio.CancelScope(shield=True):
+            while True:
+                message, descriptors = await self._receive()
+                if message is None:
+                    break
+                self._hear(message, descriptors)
+        self._gone = True
+        for worker in self._workers.values():
+            worker.not_forked("the fork server ended")
+            worker.exited(None)
+        self._workers.clear()
+        self._ended.set()
+
+    def _hear(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        if "forked" in message:
+            worker = self._workers[message["forked"]]
+            if descriptors:
+                worker.forked(descriptors[0])
+            else:
+                # The kernel drops a passed descriptor when there is no number left for it.
+                # Without its pidfd the worker is of no use; the end of its wire ends it.
+                worker.not_forked("this process has no file descriptor left")
+        elif "exited" in message:
+            self._workers.pop(message["exited"]).exited(message["status"], message["cpu"])
+        else:
+            worker = self._workers.pop(message["failed"])
+            worker.not_forked(message["reason"])
+            worker.exited(None)
+
+    async def fork(self, budget: WorkerBudget) -> Worker:
+        """Ask for one more worker.
+
+        Raises:
+            WorkerStartError: The fork server is gone, or there is no descriptor left.
+        """
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError as error:
+            raise WorkerStartError(f"no wire for another worker: {error.strerror}") from error
+        ours.setblocking(False)
+        worker = Worker(self._next_id, ours, budget)
+        self._next_id += 1
+        request = {"fork": worker.id, "memory": budget.memory_bytes, "cpu": budget.cpu_seconds}
+        self._workers[worker.id] = worker
+        try:
+            async with self._sending:
+                await self._send(json.dumps(request).encode(), theirs)
+        except BaseException as error:
+            self._workers.pop(worker.id, None)
+            ours.close()
+            if isinstance(error, (OSError, trio.ClosedResourceError)):
+                raise WorkerStartError("the fork server is gone") from error
+            raise
+        finally:
+            theirs.close()
+        return worker
+
+    def kill(self) -> None:
+        """End the fork server, and with it every worker, now. `run` then notices."""
+        self._gone = True
+        _kill(self._pidfd if self._pidfd >= 0 else self._process_pidfd)
+
+    def is_gone(self) -> bool:
+        """Return whether it can fork no more, also when `run` has yet to notice."""
+        if not self._gone and self._pidfd >= 0:
+            poll = select.poll()
+            poll.register(self._pidfd, select.POLLIN)
+            self._gone = bool(poll.poll(0))
+        return self._gone
+
+    async def close(self) -> None:
+        """End every worker and the fork server; returns when all of them are gone. Safe to call twice."""
+        with trio.CancelScope(shield=True):
+            async with self._closing:
+                await self._close()
+
+    async def _close(self) -> None:
+        self._gone = True
+        workers = tuple(self._workers.values())
+        for worker in workers:
+            worker.kill()
+        # The end of the control socket ends the fork server, and that ends any worker left.
+        try:
+            self._control.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # Closed by an earlier call, or the other end is gone.
+        await self._wait_process()
+        if self._hears:
+            await self._ended.wait()
+        with trio.move_on_after(END_SECONDS):
+            for worker in workers:
+                await worker.end()
+        self._let_go()
+
+    async def _wait_process(self) -> None:
+        if self._process.returncode is not None:
+            return
+        for pidfd in (self._pidfd, self._process_pidfd):
+            # First the harmless way, then the process that forks, then the one that waits for it.
+            with trio.move_on_after(END_SECONDS) as waiting:
+                await trio.lowlevel.wait_readable(self._process_pidfd)
+            if not waiting.cancelled_caught:
+                break
+            _kill(pidfd)
+        # Readable means that it ended, so this does not block.
+        await trio.lowlevel.wait_readable(self._process_pidfd)
+        self._process.wait()
+
+    def _let_go(self) -> None:
+        if self._process_pidfd < 0:
+            return
+        self._control.close()
+        for descriptor in (self._pidfd, self._process_pidfd, self._stderr):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._pidfd = self._process_pidfd = self._stderr = -1
+
+    async def _send(self, data: bytes, wire: socket.socket) -> None:
+        while True:
+            try:
+                socket.send_fds(self._control, [data], [wire.fileno()])
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self._control)
+            else:
+                return
+
+    async def _receive(self) -> tuple[dict[str, Any] | None, list[int]]:
+        while True:
+            try:
+                data, descriptors, _, _ = socket.recv_fds(self._control, _MAX_CONTROL_BYTES, 1)
+            except BlockingIOError:
+                await trio.lowlevel.wait_readable(self._control)
+            except ConnectionResetError:
+                return None, []
+            else:
+                return (json.loads(data) if data else None), descriptors
+
+    def _stderr_tail(self) -> str:
+        size = os.fstat(self._stderr).st_size
+        data = os.pread(self._stderr, _STDERR_BYTES_SHOWN, max(size - _STDERR_BYTES_SHOWN, 0))
+        return data.decode("utf-8", errors="replace").strip()
+
+
+def _kill(pidfd: int) -> None:
+    if pidfd >= 0:
+        try:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def _spawn(walls: Walls) -> ForkServer:
+    # -S keeps site packages, and whatever their .pth files run, out; so say where our packages are.
+    paths = [
+        str(Path(__file__).resolve().parent.parent),
+        _directory_of("RestrictedPython"),
+        _directory_of("tzdata"),
+    ]
+    start = f"import sys; sys.path[:0] = {paths!r}; from sandbox.zygote import main; main()"
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    stderr = -1
+    try:
+        # A file in memory: it cannot fill up and block like a pipe, and leaves nothing behind.
+        stderr = os.memfd_create("fork server's stderr")
+        config = {
+            "control": theirs.fileno(),
+            "languageWall": walls.language,
+            "kernelWall": walls.kernel,
+        }
+        process = subprocess.Popen(  # noqa: S603  # our own interpreter and our own module
+            [*walls.launcher, sys.executable, "-I", "-S", "-c", start, json.dumps(config)],
+            env={},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+        )
+        try:
+            return ForkServer(process, ours, stderr)
+        except OSError:
+            # No pidfd for it: a kernel before 5.3, or no descriptor left. It is our own child, not yet
+            # waited for, so its number is still its own.
+            process.kill()
+            process.wait()
+            raise
+    except BaseException:
+        ours.close()
+        if stderr >= 0:
+            os.close(stderr)
+        raise
+    finally:
+        theirs.close()
+
+
+def _directory_of(package: str) -> str:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise WorkerStartError(f"the package {package!r}, which the sandbox needs, is not installed")
+    return str(Path(spec.origin).resolve().parent.parent)

@@ -1,0 +1,51 @@
+"""Await something, and be told the moment it has to wait.
+
+A task that reads requests can serve one itself, without a task of its own, as long as serving it does
+not wait for anything; when it does wait, somebody else must go on reading.
+
+Knows: the coroutine protocol. Does not know: what is awaited.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+
+T = TypeVar("T")
+
+
+@types.coroutine
+def await_noticing(answer: Awaitable[T], on_wait: Callable[[], None]) -> Generator[Any, Any, T]:
+    """Await `answer` in this very task, and call `on_wait` before its first suspension, if any.
+
+    Everything the coroutine yields goes on to the scheduler unchanged, as `await` would pass it, so
+    cancel scopes, deadlines and context stay those of the one task.
+    """
+    coroutine = answer if isinstance(answer, types.CoroutineType) else _wrap(answer)
+    try:
+        trap = coroutine.send(None)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    on_wait()
+    while True:
+        thrown: BaseException | None = None
+        try:
+            sent = yield trap
+        except GeneratorExit:
+            coroutine.close()
+            raise
+        except BaseException as error:  # noqa: BLE001  # how the scheduler cancels; it belongs to what is awaited
+            thrown = error
+        try:
+            trap = coroutine.send(sent) if thrown is None else coroutine.throw(thrown)
+        except StopIteration as stop:
+            value = stop.value
+            return value
+
+
+async def _wrap(answer: Awaitable[T]) -> T:
+    return await answer

@@ -1,0 +1,231 @@
+"""Keeps workers parked, hands one to each run in order, and heals a fork server that died.
+
+Knows: how many workers are wanted and who waits for one. Does not know: programs, frames.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from sandbox.errors import ClosedSandboxError, IsolationUnavailableError, WorkerStartError
+from sandbox.fork_server import END_SECONDS, START_SECONDS, ForkServer, Walls
+from sandbox.isolation import plan
+from sandbox.workers import Worker, WorkerBudget
+
+if TYPE_CHECKING:
+    from sandbox.limits import Limits
+
+_MAX_STARTING: Final = 2 * (os.cpu_count() or 1)
+"""Workers being set up at the same time; more would only make each of them later. Arbitrary."""
+
+
+class _Waiting:
+    """A run's place in the queue for a worker."""
+
+    __slots__ = ("answered", "error", "worker")
+
+    def __init__(self) -> None:
+        self.answered = trio.Event()
+        self.worker: Worker | None = None
+        self.error: WorkerStartError | ClosedSandboxError | None = None
+
+
+class WorkerPool:
+    """Parked workers, and those that are on their way.
+
+    Args:
+        limits: The service's bounds; parked workers are born with them.
+        parked: How many workers wait for a run.
+        walls: See `Walls`.
+    """
+
+    def __init__(self, limits: Limits, parked: int, walls: Walls) -> None:
+        self._budget = WorkerBudget.of(limits)
+        self._parked_wanted = parked
+        self._walls = walls
+        self._server: ForkServer | None = None
+        self._parked: deque[Worker] = deque()
+        self._waiting: deque[_Waiting] = deque()
+        self._starting = 0
+        self._server_lock = trio.Lock()
+        self._nursery: trio.Nursery | None = None
+        self._closed = False
+        self.steps: tuple[plan.StepReport, ...] = ()
+        """What became of each isolation step, as a worker of this pool reported it."""
+
+    async def open(self, nursery: trio.Nursery, *, require: bool) -> None:
+        """Start the fork server and one worker, whose report says what is active.
+
+        Raises:
+            IsolationUnavailableError: A mandatory step failed and `require` is set.
+            WorkerStartError: There is no working fork server.
+        """
+        self._nursery = nursery
+        worker = await self._start_worker(self._budget)
+        self.steps = worker.steps
+        missing = plan.missing_mandatory(worker.steps) if self._walls.kernel and require else ()
+        if missing:
+            await self.retire(worker)
+            what = "; ".join(f"{report.name}: {report.detail}" for report in missing)
+            raise IsolationUnavailableError(
+                tuple(report.name for report in missing), f"mandatory isolation is not available: {what}"
+            )
+        self._parked.append(worker)
+        self._refill()
+
+    async def take(self, budget: WorkerBudget) -> Worker:
+        """Return a worker that nobody else has, and have the next one prepared.
+
+        Raises:
+            WorkerStartError: No worker came up.
+            ClosedSandboxError: The pool was closed first.
+        """
+        if self._closed:
+            raise ClosedSandboxError("the sandbox is closed")
+        if budget.memory_bytes != self._budget.memory_bytes:
+            # A bound given at birth; the CPU bound is metered by the host as well and need not differ.
+            return await self._start_worker(budget)
+        while self._parked:
+            worker = self._parked.popleft()
+            if worker.alive():
+                self._refill()
+                return worker
+            await self.retire(worker)
+        waiting = _Waiting()
+        self._waiting.append(waiting)
+        self._refill()
+        try:
+            await waiting.answered.wait()
+        except BaseException:
+            if waiting.worker is not None:
+                self._park(waiting.worker)
+            elif not waiting.answered.is_set():
+                self._waiting.remove(waiting)
+            raise
+        if waiting.worker is None:
+            assert waiting.error is not None
+            raise type(waiting.error)(str(waiting.error)) from waiting.error
+        return waiting.worker
+
+    async def retire(self, worker: Worker) -> None:
+        """End a worker and wait until it is gone."""
+        with trio.CancelScope(shield=True):
+            with trio.move_on_after(END_SECONDS) as waiting:
+                await worker.end()
+            if waiting.cancelled_caught:
+                # Neither a word about it nor its end: the fork server hangs. Its end is every worker's.
+                if self._server is not None:
+                    self._server.kill()
+                with trio.move_on_after(END_SECONDS):
+                    await worker.end()
+                worker.close()
+
+    async def close(self) -> None:
+        """End every worker and the fork server; returns when the processes are gone."""
+        self._closed = True
+        while self._waiting:
+            self._answer(self._waiting.popleft(), ClosedSandboxError("the sandbox is closed"))
+        if self._server is not None:
+            await self._server.close()
+        while self._parked:
+            await self.retire(self._parked.popleft())
+
+    # ---- workers on their way
+
+    def _refill(self) -> None:
+        if self._closed:
+            return
+        assert self._nursery is not None
+        wanted = min(len(self._waiting) + self._parked_wanted - len(self._parked), _MAX_STARTING)
+        while self._starting < wanted:
+            self._starting += 1
+            self._nursery.start_soon(self._add_worker)
+
+    async def _add_worker(self) -> None:
+        try:
+            worker = await self._start_worker(self._budget)
+        except (WorkerStartError, ClosedSandboxError) as error:
+            self._starting -= 1
+            # Only a run that waits is told; the next one will try again. Parking is only an optimisation.
+            if self._waiting:
+                self._answer(self._waiting.popleft(), error)
+                if self._waiting:
+                    self._refill()
+        else:
+            self._starting -= 1
+            self._park(worker)
+            self._refill()
+
+    def _park(self, worker: Worker) -> None:
+        if self._waiting:
+            self._answer(self._waiting.popleft(), worker)
+        elif not self._closed and len(self._parked) < self._parked_wanted:
+            self._parked.append(worker)
+        else:
+            assert self._nursery is not None
+            worker.kill()
+            self._nursery.start_soon(self.retire, worker)
+
+    @staticmethod
+    def _answer(waiting: _Waiting, answer: Worker | WorkerStartError | ClosedSandboxError) -> None:
+        if isinstance(answer, Worker):
+            waiting.worker = answer
+        else:
+            waiting.error = answer
+        waiting.answered.set()
+
+    async def _start_worker(self, budget: WorkerBudget) -> Worker:
+        server = await self._running_server()
+        try:
+            return await self._start_worker_of(server, budget)
+        except WorkerStartError:
+            if not server.is_gone() or self._closed:
+                raise
+        # It died while we asked, which says nothing about its successor.
+        return await self._start_worker_of(await self._running_server(), budget)
+
+    async def _start_worker_of(self, server: ForkServer, budget: WorkerBudget) -> Worker:
+        worker = await server.fork(budget)
+        try:
+            with trio.move_on_after(START_SECONDS) as waiting:
+                await worker.wait_ready()
+        except BaseException:
+            await self.retire(worker)
+            raise
+        if waiting.cancelled_caught:
+            await self.retire(worker)
+            raise WorkerStartError(f"a worker was not ready after {START_SECONDS:g} seconds")
+        server.proven = True
+        return worker
+
+    # ---- the fork server
+
+    async def _running_server(self) -> ForkServer:
+        async with self._server_lock:
+            if self._closed:
+                raise ClosedSandboxError("the sandbox is closed")
+            if self._server is None or self._server.is_gone():
+                self._server = await ForkServer.start(self._walls)
+                assert self._nursery is not None
+                self._nursery.start_soon(self._attend, self._server)
+            return self._server
+
+    async def _attend(self, server: ForkServer) -> None:
+        """Hear a fork server to its end, clean up after it, and have workers parked again."""
+        await server.run()
+        if self._closed:
+            return
+        await server.close()
+        parked, self._parked = self._parked, deque()
+        for worker in parked:
+            if worker.alive():
+                self._parked.append(worker)
+            else:
+                await self.retire(worker)
+        # A fork server that never made a worker would not make one now: the next run finds out why.
+        if server.proven:
+            self._refill()

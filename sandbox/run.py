@@ -1,0 +1,549 @@
+"""One program in one worker: sends it, answers its calls, decides how it ends.
+
+Knows: one run's deadlines, frames, calls and ledger. Does not know: where the worker came from, what a
+host function does.
+The worker is hostile from the moment it has the program: bytes are rebuilt by `wire`, output is
+counted here whatever the worker counted, and stopping is SIGKILL, because a program can catch
+anything Python can raise.
+
+One task reads. A call is served by the reader itself as long as serving it does not wait for anything;
+when it has to wait, another reader takes over and the first one becomes that call's own task.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from sandbox import values, wire
+from sandbox.errors import WireProtocolError
+from sandbox.handover import await_noticing
+from sandbox.ledger import OutputLedger
+from sandbox.vocabulary import (
+    ABSENT,
+    Failure,
+    FailureKind,
+    HostCall,
+    HostFunctionError,
+    Namespace,
+    Outcome,
+    Program,
+    TraceFrame,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from sandbox.limits import Limits
+    from sandbox.values import JsonValue
+    from sandbox.workers import Worker
+
+_RECEIVE_BYTES: Final = 256 * 1024
+_THREAD_DECODE_BYTES: Final = 256 * 1024
+"""Frames above this are decoded off the trio thread, which must not stand still for one run."""
+_METER_SECONDS: Final = 0.01
+"""Shortest pause between two readings of a worker's CPU. Arbitrary: how far a budget may be overrun."""
+_UNITS_PER_TURN: Final = 256
+"""Work a reader does before it lets other tasks run: messages, and each 4 KiB of frame. About 2 ms."""
+_UNIT_BYTES: Final = 4096
+
+LogListener = Callable[[str], None]
+StuckCallListener = Callable[[HostCall, float], None]
+"""Gets a call whose function goes on after its run has ended, and for how many seconds by now."""
+
+
+class Stop:
+    """Asks a run to end from outside, with a reason. One per run; safe to ask twice."""
+
+    __slots__ = ("_listener", "reason", "requested")
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.reason = ""
+        self._listener: Callable[[], None] | None = None
+
+    def request(self, reason: str) -> None:
+        """End the run; it settles as `abort` with this reason."""
+        if not self.requested:
+            self.requested = True
+            self.reason = reason
+            if self._listener is not None:
+                self._listener()
+
+    def listen(self, listener: Callable[[], None] | None) -> None:
+        """Call `listener` when somebody asks, in place of an earlier one. For the supervisor."""
+        self._listener = listener
+        if self.requested and listener is not None:
+            listener()
+
+
+class Run:
+    """One program in one worker. Made by the supervisor, settled once."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        program: Program,
+        limits: Limits,
+        *,
+        on_log: LogListener | None,
+        on_stuck_call: StuckCallListener,
+        grace_seconds: float,
+    ) -> None:
+        self._worker = worker
+        self._program = program
+        self._limits = limits
+        self._on_log = on_log
+        self._on_stuck_call = on_stuck_call
+        self._grace_seconds = grace_seconds
+        self._namespaces: dict[str, Namespace] = {space.name: space for space in program.namespaces}
+        self._ledger = OutputLedger(limits.max_output_bytes, limits.max_log_entries)
+        # ASCII escapes can triple what the ledger counts, so a value that fits may be this long.
+        largest = 3 * max(limits.max_output_bytes, limits.max_call_bytes) + wire.FRAME_OVERHEAD_BYTES
+        self._frames = wire.FrameBuffer(largest)
+        self._max_received_bytes = largest + limits.max_run_bytes
+        """Everything an honest worker can send is charged to the ledger or to the run; the rest is junk."""
+        self._received_bytes = 0
+        self._run_bytes = 0
+        self._units = 0
+        self._done: wire.Done | None = None
+        self._failure: Failure | None = None
+        self._ended = trio.Event()
+        self._over = False
+        self._calls: dict[int, tuple[HostCall, trio.CancelScope]] = {}
+        self._calls_seen = 0
+        self._calls_started = 0
+        self._cancels_seen = 0
+        self._last_call_id = 0
+        self._outgoing: list[bytes] = []
+        self._sending = False
+        self._stuck: trio.CancelScope | None = None
+        self._tasks: trio.Nursery
+
+    async def settle(self, stop: Stop) -> Outcome:
+        """Run to the program's end and to that of its calls, and return the outcome.
+
+        The worker has been killed by then, but need not be gone yet, except where its status counts.
+        """
+        began = ended = trio.current_time()
+        compute_seconds = 0.0
+        try:
+            async with trio.open_nursery() as self._tasks:
+                try:
+                    stop.listen(lambda: self._fail("abort", stop.reason))
+                    self._outgoing.append(_run_message(self._program, self._limits))
+                    self._flush()
+                    self._tasks.start_soon(self._read, iter(()))
+                    await self._wait_ended(began + self._limits.wall_seconds)
+                finally:
+                    ended = trio.current_time()
+                    compute_seconds = self._worker.compute_seconds()
+                    self._finish()
+        finally:
+            stop.listen(None)
+        if self._done is None and self._failure is None:
+            self._failure = _exit_failure(await self._worker.wait_exit_status(), self._limits)
+            compute_seconds = self._worker.compute_seconds()
+        return self._outcome(
+            Usage(ended - began, compute_seconds, self._calls_started, self._ledger.log_bytes)
+        )
+
+    # ---- what ends a run
+
+    def _fail(self, kind: FailureKind, message: str, hint: str | None = None) -> None:
+        """Settle as a failure, unless something else settled the run first."""
+        if self._failure is None and self._done is None:
+            self._failure = Failure(kind, message, hint=hint)
+        self._ended.set()
+
+    async def _wait_ended(self, deadline: float) -> None:
+        budget = self._limits.compute_seconds
+        while not self._ended.is_set():
+            left = budget - self._worker.compute_seconds()
+            now = trio.current_time()
+            if left < 0:
+                self._fail_compute()
+            elif now >= deadline:
+                self._fail_wall()
+            else:
+                # CPU time cannot pass faster than time itself, so the rest of the budget is safe to sleep.
+                with trio.move_on_at(min(deadline, now + max(left, _METER_SECONDS))):
+                    await self._ended.wait()
+
+    def _fail_compute(self) -> None:
+        self._fail("timeout", _compute_message(self._limits))
+
+    def _fail_wall(self) -> None:
+        milliseconds = round(self._limits.wall_seconds * 1000)
+        self._fail(
+            "timeout",
+            f"wall-clock ceiling reached ({milliseconds}ms);"
+            f" the limit is wall_seconds={self._limits.wall_seconds:g}",
+        )
+
+    def _finish(self) -> None:
+        """Kill the worker, give up its calls, let the readers go."""
+        self._over = True
+        self._worker.kill()
+        self._outgoing.clear()
+        trio.lowlevel.notify_closing(self._worker.socket)
+        for call_id in tuple(self._calls):
+            self._abandon(call_id)
+        if self._calls:
+            self._tasks.start_soon(self._report_stuck_calls)
+
+    async def _report_stuck_calls(self) -> None:
+        began = trio.current_time()
+        # Goes on in a cancelled run, whose caller waits for these calls all the same.
+        with trio.CancelScope(shield=True) as self._stuck:
+            while self._calls:
+                await trio.sleep(self._grace_seconds)
+                for request, _ in tuple(self._calls.values()):
+                    self._on_stuck_call(request, trio.current_time() - began)
+
+    def _outcome(self, usage: Usage) -> Outcome:
+        failure = self._failure
+        done = self._done
+        hint = None
+        value: Any = ABSENT
+        if failure is None:
+            assert done is not None
+            hint = done.hint
+            if done.failure is not None:
+                failure = _reported_failure(done.failure, self._ledger)
+            elif done.has_value:
+                value = done.value
+                if not self._ledger.admits(value):
+                    failure = Failure("output-limit", self._ledger.exceeded)
+        if failure is not None:
+            value = ABSENT
+            if not self._ledger.admits_message(failure.message):
+                failure = Failure("output-limit", self._ledger.make_room_for_message(), hint=failure.hint)
+        return Outcome(self._ledger.lines, usage, value, failure, hint)
+
+    # ---- frames from the worker
+
+    async def _read(self, messages: Iterator[Any]) -> None:
+        """Act on messages until the run ends or another reader takes over.
+
+        Args:
+            messages: The rest of a frame that an earlier reader began.
+        """
+        try:
+            while True:
+                for message in messages:
+                    if await self._act(wire.parse_message(message), messages) or self._over:
+                        return
+                    self._units += 1
+                    if self._units > _UNITS_PER_TURN:
+                        await self._rest()
+                self._flush()
+                payload = await self._next_payload()
+                if payload is None:
+                    break
+                messages = await self._decode(payload)
+        except WireProtocolError:
+            self._fail("worker-exit", "the worker broke its protocol and was ended")
+        except (ConnectionResetError, trio.ClosedResourceError):
+            pass
+        self._ended.set()
+
+    async def _next_payload(self) -> bytes | None:
+        """Return the next frame's payload, None at the end of the wire."""
+        sock = self._worker.socket
+        while (payload := self._frames.next_payload()) is None:
+            try:
+                data = sock.recv(_RECEIVE_BYTES)
+            except BlockingIOError:
+                self._units = 0
+                await trio.lowlevel.wait_readable(sock)
+                continue
+            if not data:
+                return None
+            self._received_bytes += len(data)
+            if self._received_bytes > self._max_received_bytes:
+                raise WireProtocolError("a worker sent more than a program can make it send")
+            self._frames.feed(data)
+        self._units += len(payload) // _UNIT_BYTES
+        return payload
+
+    async def _decode(self, payload: bytes) -> Iterator[Any]:
+        if len(payload) > _THREAD_DECODE_BYTES:
+            messages = await trio.to_thread.run_sync(wire.decode_payload, payload)
+        else:
+            messages = wire.decode_payload(payload)
+        for message in messages:
+            if type(message) is list and message[:1] == [wire.CALL]:
+                self._charge(len(payload))
+                break
+        if len(payload) > self._limits.max_call_bytes:
+            self._refuse_large_arguments(messages)
+        return iter(messages)
+
+    async def _rest(self) -> None:
+        """Let other tasks run: a worker that sends without end must not stop the host."""
+        self._units = 0
+        self._flush()
+        await trio.lowlevel.checkpoint()
+
+    def _charge(self, count: int) -> None:
+        self._run_bytes += count
+        if self._run_bytes > self._limits.max_run_bytes:
+            self._fail(
+                "call-limit",
+                f"calls and results of this run passed {self._limits.max_run_bytes} bytes;"
+                " the limit is max_run_bytes",
+                hint="move less through the program: ask tools for less at a time",
+            )
+            self._over = True
+
+    async def _act(self, message: wire.FromWorker, rest: Iterator[Any]) -> bool:
+        """Act on one message; returns whether this reader is done with reading."""
+        if isinstance(message, wire.Call):
+            return await self._serve(message, rest)
+        if isinstance(message, wire.Log):
+            exceeded = self._ledger.add(message.text)
+            if self._on_log is not None:
+                self._on_log(message.text)
+            if exceeded is not None:
+                self._fail("output-limit", exceeded)
+            return exceeded is not None
+        if isinstance(message, wire.Cancel):
+            self._cancels_seen += 1
+            if self._cancels_seen > self._calls_seen:
+                raise WireProtocolError("a worker gave up more calls than it made")
+            self._abandon(message.id)
+            return False
+        if isinstance(message, wire.Done):
+            # Whether the meter or the program comes first here is chance, so the budget decides.
+            if self._worker.compute_seconds() > self._limits.compute_seconds:
+                self._fail_compute()
+            elif self._failure is None:
+                self._done = message
+            self._ended.set()
+            return True
+        self._fail("worker-exit", _broken_worker_message(message))
+        return True
+
+    # ---- host calls
+
+    async def _serve(self, call: wire.Call, rest: Iterator[Any]) -> bool:
+        """Serve one call, in this task; returns whether another reader took over meanwhile."""
+        if (answer := self._accept(call)) is None:
+            return False
+        scope = trio.CancelScope()
+        self._calls[call.id] = (answer[0], scope)
+        handed_over = False
+
+        def hand_over() -> None:
+            nonlocal handed_over
+            handed_over = True
+            self._flush()
+            self._tasks.start_soon(self._read, rest)
+
+        reply = None
+        try:
+            with scope:
+                try:
+                    value = await await_noticing(answer[1], hand_over)
+                except HostFunctionError as error:
+                    reply = _error_message(call.id, str(error))
+                else:
+                    reply = self._result_message(call, value)
+        finally:
+            del self._calls[call.id]
+            if self._stuck is not None and not self._calls:
+                self._stuck.cancel()
+        if reply is not None and not self._over:
+            self._post(reply)
+            if handed_over:
+                await self._flush_together()
+        return handed_over
+
+    def _accept(self, call: wire.Call) -> tuple[HostCall, Awaitable[JsonValue]] | None:
+        """Check a call and begin it; None when it was refused."""
+        if call.id <= self._last_call_id:
+            raise WireProtocolError("a call number was used twice")
+        self._last_call_id = call.id
+        if self._over:
+            return None
+        # Refused calls count as well: refusing is work, and each makes a reply.
+        if self._calls_seen >= self._limits.max_calls:
+            self._fail(
+                "call-limit",
+                f"the program made more than {self._limits.max_calls} calls; the limit is max_calls",
+                hint="do more per call, or split the work over several runs",
+            )
+            self._over = True
+            return None
+        self._calls_seen += 1
+        namespace = self._namespaces.get(call.namespace)
+        if namespace is None or call.member not in namespace.members:
+            self._post(_error_message(call.id, f"unknown binding {call.namespace}.{call.member}"))
+            return None
+        if len(self._calls) >= self._limits.max_pending_calls:
+            self._post(
+                _error_message(
+                    call.id,
+                    f"{self._limits.max_pending_calls} calls are waiting for their results already;"
+                    " the limit is max_pending_calls: await some before making more",
+                )
+            )
+            return None
+        request = HostCall(call.id, call.namespace, call.member, call.arguments, call.line)
+        try:
+            answer = namespace.function(request)
+        except HostFunctionError as error:
+            self._post(_error_message(call.id, str(error)))
+            return None
+        self._calls_started += 1
+        return request, answer
+
+    def _refuse_large_arguments(self, messages: list[Any]) -> None:
+        """Answer calls whose arguments are over the bound; our worker refuses them by itself."""
+        for index in range(len(messages) - 1, -1, -1):
+            message = messages[index]
+            if type(message) is list and message[:1] == [wire.CALL]:
+                call = wire.parse_message(message)
+                assert isinstance(call, wire.Call)
+                size = len(values.encode(call.arguments))
+                if size > self._limits.max_call_bytes:
+                    raise WireProtocolError(f"a worker sent arguments of {size} bytes")
+
+    def _abandon(self, call_id: int) -> None:
+        if call_id in self._calls:
+            request, scope = self._calls[call_id]
+            request.abandon()
+            scope.cancel()
+
+    def _result_message(self, call: wire.Call, value: JsonValue) -> bytes:
+        encoded = values.encode(value)
+        if len(encoded) > self._limits.max_call_bytes:
+            return _error_message(
+                call.id,
+                f"the result of {call.member} has {len(encoded)} bytes of JSON; the limit is"
+                f" max_call_bytes={self._limits.max_call_bytes}: ask for less at a time",
+            )
+        return b'["%b",%d,%b]' % (wire.RESULT.encode(), call.id, encoded)
+
+    # ---- frames to the worker
+
+    def _post(self, message: bytes) -> None:
+        self._outgoing.append(message)
+        # Charged now: a worker that does not read must not make the host keep results without end.
+        self._charge(len(message))
+
+    async def _flush_together(self) -> None:
+        """Send what is posted; answers that are ready at the same moment leave in one frame."""
+        if self._calls:
+            await trio.lowlevel.cancel_shielded_checkpoint()
+        self._flush()
+
+    def _flush(self) -> None:
+        """Send what is posted as one frame, as far as it can be sent without waiting."""
+        # Never wait for the worker here: one that sends and does not read would stop both.
+        if self._sending or self._over or not self._outgoing:
+            return
+        frame = wire.pack(self._outgoing)
+        self._outgoing.clear()
+        try:
+            sent = self._worker.socket.send(frame)
+        except BlockingIOError:
+            sent = 0
+        except (BrokenPipeError, ConnectionResetError):
+            return  # The worker is gone; the reader finds out why.
+        if sent < len(frame):
+            self._sending = True
+            self._tasks.start_soon(self._send_rest, memoryview(frame)[sent:])
+
+    async def _send_rest(self, rest: memoryview) -> None:
+        sock = self._worker.socket
+        try:
+            while rest:
+                await trio.lowlevel.wait_writable(sock)
+                rest = rest[sock.send(rest) :]
+        except (BrokenPipeError, ConnectionResetError, trio.ClosedResourceError):
+            return
+        finally:
+            self._sending = False
+        self._flush()
+
+
+def _run_message(program: Program, limits: Limits) -> bytes:
+    body: dict[str, Any] = {
+        "source": program.source,
+        "maxOutputBytes": limits.max_output_bytes,
+        "maxCallBytes": limits.max_call_bytes,
+        "memoryMb": limits.memory_mb,
+        "hints": dict(program.hints),
+        "namespaces": [
+            {
+                "name": space.name,
+                "members": dict(space.members),
+                "noun": space.noun,
+                "importable": space.importable,
+                "positional": {member: list(names) for member, names in space.positional.items()},
+                "eager": sorted(space.eager),
+                "batches": space.batches,
+                "errorClass": None
+                if space.error_class is None
+                else {
+                    "name": space.error_class.name,
+                    "attributes": list(space.error_class.member_attributes),
+                },
+            }
+            for space in program.namespaces
+        ],
+    }
+    return values.encode([wire.RUN, body])
+
+
+def _error_message(call_id: int, message: str) -> bytes:
+    return values.encode([wire.ERROR, call_id, message])
+
+
+def _compute_message(limits: Limits) -> str:
+    milliseconds = round(limits.compute_seconds * 1000)
+    return (
+        f"compute budget exhausted ({milliseconds}ms busy);"
+        f" the limit is compute_seconds={limits.compute_seconds:g}"
+    )
+
+
+def _exit_failure(status: int | None, limits: Limits) -> Failure:
+    """Say why a worker ended without a word."""
+    if status is None:
+        return Failure(
+            "worker-exit", "the worker was lost together with the process that looks after workers"
+        )
+    if status >= 0:
+        return Failure("worker-exit", f"worker exited with code {status} before completing")
+    if -status == signal.SIGXCPU:
+        return Failure("timeout", _compute_message(limits))
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = str(-status)  # Real-time signals have no names.
+    return Failure("worker-exit", f"worker was ended by signal {name} before completing")
+
+
+def _broken_worker_message(ready: wire.Ready) -> str:
+    """Return what to say of a worker that reports itself again, which ours does when it fails itself."""
+    for name, _, detail in ready.steps:
+        if name == wire.BROKEN_START:
+            return f"the worker failed outside the program: {detail.strip().rpartition(chr(10))[2]}"
+    return "the worker broke its protocol and was ended"
+
+
+def _reported_failure(failure: wire.DoneFailure, ledger: OutputLedger) -> Failure:
+    return Failure(
+        failure.kind,
+        # Counted here as there; only here it is written.
+        ledger.exceeded if failure.kind == "output-limit" else failure.message,
+        failure.error_type,
+        failure.line,
+        failure.hint,
+        tuple(TraceFrame(*frame) for frame in failure.traceback),
+    )

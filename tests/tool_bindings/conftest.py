@@ -1,0 +1,33 @@
+"""Shared ways to register small tools and take calls through the pipeline."""
+
+from __future__ import annotations
+
+import pytest
+
+from tool_bindings import Output, ToolDefinition, ToolRegistry
+
+
+def make_tool(name="echo", execute=None, *, schema=None, parameters=None, render=None, **options):
+    """Define a tool that returns its argument `x`, unless told otherwise."""
+
+    async def echo(arguments, _context):
+        return arguments.get("x")
+
+    return ToolDefinition(
+        name=name,
+        description=f"The tool {name}.",
+        parameters={"type": "object"} if parameters is None else parameters,
+        output=Output({} if schema is None else schema, render, options.pop("presentation_meta", None)),
+        execute=echo if execute is None else execute,
+        **options,
+    )
+
+
+@pytest.fixture
+def registry():
+    return ToolRegistry()
+
+
+@pytest.fixture
+def define():
+    return make_tool

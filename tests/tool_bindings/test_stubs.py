@@ -1,0 +1,261 @@
+"""Stub text: what a model reads, and that it always parses."""
+
+from __future__ import annotations
+
+import ast
+import time
+
+import pytest
+
+from tool_bindings import JsonValue, Output, ToolDefinition, render_stubs, signature
+
+
+def tool(name="t", parameters=None, output=None, description=""):
+    return ToolDefinition(
+        name, description, parameters or {"type": "object"}, Output({} if output is None else output), print
+    )
+
+
+def obj(properties, required=(), closed=True):
+    schema = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = list(required)
+    if closed:
+        schema["additionalProperties"] = False
+    return schema
+
+
+INT = {"type": "integer"}
+STR = {"type": "string"}
+
+
+LINE = obj({"number": INT, "text": STR}, ["number", "text"])
+
+
+def stubs(*definitions):
+    text = render_stubs(definitions)
+    ast.parse(text)
+    return text
+
+
+def method_line(definition):
+    return next(
+        line.strip() for line in stubs(definition).splitlines() if "def " in line or "# tools[" in line
+    )
+
+
+class TestMethods:
+    def test_a_small_set_reads_like_this(self):
+        read = tool(
+            "read",
+            obj({"path": {**STR, "description": "file to read"}, "offset": INT}, ["path"]),
+            obj({"path": STR, "lines": {"type": "array", "items": LINE}}, ["path", "lines"]),
+            "Read a text file.",
+        )  # fmt: skip
+        add = tool("add", obj({"a": INT, "b": INT}, ["a", "b"]), INT)
+        exotic = tool("exotic-name", obj({"x": {}}, ["x"]), {}, 'Says "hi".')
+        assert """\
+from typing import Any, Protocol, TypedDict
+
+class ToolCallError(Exception):
+    tool_name: str
+    toolName: str  # the same
+
+class ReadOutputLines(TypedDict):
+    number: int
+    text: str
+
+class ReadOutput(TypedDict):
+    path: str
+    lines: list[ReadOutputLines]
+
+class Tools(Protocol):
+    async def add(self, *, a: int, b: int) -> int: ...
+    # tools["exotic-name"](*, x: Any) -> Any
+    #   Says "hi".
+    async def read(self, *, path: str, offset: int = ...) -> ReadOutput:
+        \"\"\"Read a text file.
+
+        path: file to read
+        \"\"\"
+
+tools: Tools
+""" == stubs(read, exotic, add)
+
+    def test_the_text_does_not_depend_on_the_order_of_registration(self):
+        tools = [tool(name) for name in ("b", "a", "z-z", "Z")]
+        assert stubs(*tools) == stubs(*reversed(tools))
+
+    @pytest.mark.parametrize(
+        "name", ["_private", "__init__", "class", "a-b", "1st", "ﬁ", "a b", 'x"y', "__debug__"]
+    )
+    def test_names_that_are_no_attributes_are_reached_by_subscript(self, name):
+        """spec/tests 129, 131."""
+        text = stubs(tool(name))
+        assert "async def" not in text
+        assert "    pass\n    # tools[" in text
+
+    @pytest.mark.parametrize("name", ["match", "type", "case", "read", "naïve"])
+    def test_soft_keywords_and_letters_of_any_script_are_attributes(self, name):
+        """spec/tests 131."""
+        assert f"async def {name}(self)" in stubs(tool(name))
+
+    def test_an_empty_set_has_an_empty_class(self):
+        assert stubs().endswith("class Tools(Protocol):\n    pass\n\ntools: Tools\n")
+
+    @pytest.mark.parametrize("name", ["self", "class", "a-b", "__token", "__debug__"])
+    def test_parameters_that_are_no_keyword_arguments_give_the_one_dict_form(self, name):
+        """DESIGN section 8; spec/tests 128."""
+        line = method_line(tool(parameters=obj({name: STR, "ok": INT}, [name])))
+        if name == "self":
+            assert "async def t(self, args: TArgs) -> Any: ..." == line
+        else:
+            assert "async def t(self, args: dict[str, Any]) -> Any: ..." == line
+
+    def test_every_tool_of_a_set_appears(self):
+        names = ["a", "a-b", "a_b", "A_B", "_a", "class"]
+        text = stubs(*map(tool, names))
+        assert 3 == text.count("async def")
+        assert all(f'tools["{name}"]' in text for name in ("a-b", "_a", "class"))
+
+
+class TestTypes:
+    @pytest.mark.parametrize(
+        ("schema", "expected"),
+        [
+            (STR, "str"),
+            ({"type": "number"}, "float"),
+            (INT, "int"),
+            ({"type": "boolean"}, "bool"),
+            ({"type": "null"}, "None"),
+            ({}, "Any"),
+            ({"type": "array"}, "list[Any]"),
+            ({"type": "array", "items": STR}, "list[str]"),
+            ({"type": "object"}, "dict[str, Any]"),
+            ({"type": "object", "additionalProperties": INT}, "dict[str, int]"),
+            ({"type": "string", "enum": ["a", 'b"']}, 'Literal["a", "b\\""]'),
+            ({"type": "boolean", "const": True}, "Literal[True]"),
+            ({"type": "integer", "enum": [2**60]}, "Literal[1152921504606846976]"),
+            ({"type": "number", "enum": [1.5]}, "float"),
+            ({"type": "null", "enum": [None]}, "None"),
+            ({"oneOf": [INT, {"type": "null"}]}, "int | None"),
+            ({"oneOf": [INT, {"oneOf": [STR, INT]}]}, "int | str"),
+            ({"anyOf": [INT]}, "Any"),
+            ({"type": ["string", "null"]}, "Any"),
+            ({"$ref": "#/$defs/x"}, "Any"),
+        ],
+    )
+    def test_each_schema_has_its_type(self, schema, expected):
+        assert f"async def t(self) -> {expected}: ..." == method_line(tool(output=schema))
+
+    def test_union_arms_get_numbered_classes_and_nested_ones_come_first(self):
+        """spec/tests 126."""
+        inner = obj({"deep": obj({"x": INT}, ["x"])}, ["deep"])
+        text = stubs(tool(output={"oneOf": [inner, obj({"b": STR}, ["b"])]}))
+        order = [line.split("(")[0] for line in text.splitlines() if line.startswith("class TO")]
+        assert ["class TOutput1Deep", "class TOutput1", "class TOutput2"] == order
+        assert "-> TOutput1 | TOutput2" in text
+
+    def test_empty_objects(self):
+        """spec/tests 127."""
+        assert "class TOutput(TypedDict):\n    pass\n" in stubs(tool(output=obj({})))
+        assert "-> dict[str, Any]" in stubs(tool(output=obj({}, closed=False)))
+
+    @pytest.mark.parametrize("field", ["__token", "__debug__", "class", "a-b", "ﬁ"])
+    def test_a_field_that_is_no_class_attribute_degrades_the_whole_object(self, field):
+        """spec/tests 128."""
+        text = stubs(tool(output=obj({field: STR, "ok": INT})))
+        assert "-> dict[str, Any]" in text
+        assert "class TOutput" not in text
+
+    @pytest.mark.parametrize("field", ["__meta__", "match", "type", "_x"])
+    def test_dunder_and_soft_keyword_fields_stay(self, field):
+        """spec/tests 128, 131."""
+        assert f"    {field}: str\n" in stubs(tool(output=obj({field: STR}, [field])))
+
+    def test_optional_fields_notes_and_open_objects(self):
+        text = stubs(tool(output=obj({"a": {**INT, "description": "how\nmany"}}, closed=False)))
+        assert "    # how many\n    a: NotRequired[int]\n    # other keys are allowed\n" in text
+
+    def test_deep_lists_stop_at_what_the_parser_can_take(self):
+        """spec/tests 130."""
+        schema: dict = STR
+        for _ in range(20_000):
+            schema = {"type": "array", "items": schema}
+        line = method_line(tool(output=schema))
+        assert "list[" * 180 + "Any" + "]" * 180 in line
+        inside = stubs(tool(output=obj({"a": schema})))
+        assert "list[" * 179 + "Any" in inside
+
+    def test_deep_unions_take_linear_time(self):
+        """spec/tests 130: a quadratic writer would need minutes for depth 100 000."""
+        schema: dict = STR
+        for level in range(100_000):
+            schema = {"oneOf": [{"type": "integer", "const": level}, schema]}
+        started = time.process_time()
+        text = render_stubs([tool(output=schema)])
+        assert 100_000 == text.count("Literal[")
+        assert time.process_time() - started < 30
+
+    def test_deep_objects_become_one_class_each(self):
+        schema: dict = STR
+        for _ in range(3_000):
+            schema = obj({"a": schema}, ["a"])
+        assert 3_000 == stubs(tool(output=schema)).count("(TypedDict):")
+
+
+class TestText:
+    @pytest.mark.parametrize(
+        "description",
+        [
+            'say "hi"',
+            'ends with quote"',
+            "ends with backslash\\",
+            '"""',
+            "nul\x00",
+            "lone \ud800",
+            "bidi \u202e x",
+            "a\n\n b\t c",
+        ],
+    )
+    @pytest.mark.parametrize("name", ["t", "t-t"])
+    def test_any_description_keeps_the_text_parseable(self, name, description):
+        """spec/tests 132."""
+        parameters = obj({"a": {**STR, "description": description}})
+        text = stubs(tool(name, parameters, obj({"b": {**STR, "description": description}}), description))
+        text.encode("utf-8")
+        assert "\x00" not in text
+        assert "\u202e" not in text
+
+    def test_a_docstring_reads_as_the_description(self):
+        text = stubs(tool(description='a "quoted" \\ word'))
+        docstring = ast.get_docstring(ast.parse(text).body[2].body[0])
+        assert 'a "quoted" \\ word' == docstring
+
+    def test_only_used_symbols_are_imported_and_collisions_get_numbers(self):
+        """spec/tests 133."""
+        assert stubs(tool(output=INT)).startswith("from typing import Protocol\n")
+        one, two = tool("a_b", output=obj({"x": INT})), tool("aB", output=obj({"x": INT}))
+        text = stubs(one, two)
+        assert "class ABOutput(TypedDict)" in text
+        assert "class ABOutput2(TypedDict)" in text
+        assert text.startswith("from typing import NotRequired, Protocol, TypedDict\n")
+
+    def test_odd_names_give_class_names(self):
+        text = stubs(tool("1st-tool", output=obj({"x": INT}, ["x"])), tool("日本", output=obj({"ÿ-ÿ": INT})))
+        assert "class Tool1stToolOutput(TypedDict)" in text
+
+
+class TestSignature:
+    def test_it_is_one_short_line(self):
+        read = tool("read", obj({"path": STR, "offset": INT}, ["path"]), obj({"lines": {"type": "array"}}))
+        assert "read(*, path: str, offset: int = ...) -> dict[str, Any]  # keys: lines" == signature(read)
+        long = tool("x", obj({f"parameter_{n}": {"type": "string", "enum": ["a" * 50]} for n in range(50)}))
+        assert 300 == len(signature(long))
+        assert "\n" not in signature(tool("a\nb"))
+
+    def test_annotated_functions_have_one_too(self, registry):
+        @registry.tool
+        async def pick(items: list[int], mode: str | None = None) -> JsonValue: ...
+
+        assert "pick(*, items: list[int], mode: str | None = ...) -> Any" == signature(registry.get("pick"))

@@ -1,0 +1,142 @@
+"""What observers, events and exporters get to see of an envelope.
+
+Knows: the allow-list, the redactor, and that a doubt shows nothing.
+Does not know: who observes. The application's own record is handed back as it came, whatever happens.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+
+from sandbox.values import FrozenDict, JsonValue, snapshot, thaw
+from tool_bindings.annotated.errors import AnnotationError
+from tool_bindings.annotated.intercepts import read_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tool_bindings.annotated.envelope import AnnotatedToolResult
+
+__all__ = ["DEFAULT_KEEP", "EVENT_FIELD", "Projection", "ProjectionPolicy", "project"]
+
+EVENT_FIELD: Final = "tool_result_annotation"
+"""Field of an event that holds the projection."""
+
+Member: TypeAlias = str | tuple[str, ...]
+"""A member to keep: `status`, `error.code`, or the names as a tuple where one has a dot in it."""
+
+DEFAULT_KEEP: Final[tuple[Member, ...]] = (
+    "schema",
+    "status",
+    "isError",
+    "dataSchema",
+    "correlation",
+    "error.code",
+)
+"""Nothing of these is payload. Add `content` to show what a model reads, `structuredContent` for values."""
+
+_log = logging.getLogger("tool_bindings")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionPolicy:
+    """What may be seen.
+
+    Attributes:
+        keep: The members to show; all others stay out, known or not.
+        redact: Gets the projection as a plain copy and returns what to show instead. If it raises, or
+            returns anything but a JSON object, nothing is shown.
+    """
+
+    keep: Sequence[Member] = DEFAULT_KEEP
+    redact: Callable[[dict[str, Any]], object] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.keep, str) or not all(map(_is_member, self.keep)):
+            msg = 'keep must be a sequence of members such as "status", "error.code" or ("_meta", "a.b/c")'
+            raise TypeError(msg)
+        if self.redact is not None and not callable(self.redact):
+            msg = "redact must be a function of the projection, or None"
+            raise TypeError(msg)
+
+
+def _is_member(member: object) -> bool:
+    return isinstance(member, str) or (
+        isinstance(member, tuple) and bool(member) and all(isinstance(name, str) for name in member)
+    )
+
+
+_DEFAULT: Final = ProjectionPolicy()
+
+
+class Projection(TypedDict):
+    """What `project` returns."""
+
+    event: dict[str, JsonValue]
+    """Fields to add to an event: `tool_result_annotation`, or none at all."""
+    record: Mapping[str, Any]
+    """The very record that was given."""
+
+
+def project(
+    record: Mapping[str, Any], policy: ProjectionPolicy | Mapping[str, Any] | None = None
+) -> Projection:
+    """Show an observer as much of a record's annotation as the policy allows. Never fails.
+
+    Args:
+        record: `{"result": ..., "annotation": ...}`, never changed.
+        policy: A `ProjectionPolicy`, its members as an object, or None for the default. A policy that
+            cannot be understood shows nothing.
+    """
+    try:
+        if policy is None:
+            policy = _DEFAULT
+        elif not isinstance(policy, ProjectionPolicy):
+            policy = ProjectionPolicy(**policy)
+        annotation = None if record.get("annotation") is None else read_record(record, "reject")[1]
+    except (AnnotationError, TypeError, AttributeError) as error:
+        _closed(error)
+        return {"event": {}, "record": record}
+    fields = {} if annotation is None else event_fields(annotation, policy)
+    return {"event": {name: thaw(shown) for name, shown in fields.items()}, "record": record}
+
+
+def event_fields(annotation: AnnotatedToolResult, policy: ProjectionPolicy) -> dict[str, JsonValue]:
+    """Return the fields an event gets of an envelope, partly frozen; none when the redactor fails."""
+    shown = _allowed(annotation.members, [_names(member) for member in policy.keep])
+    if policy.redact is not None:
+        try:
+            redacted = policy.redact({name: thaw(item) for name, item in shown.items()})
+            if type(redacted) is not dict and type(redacted) is not FrozenDict:
+                msg = f"it must return a JSON object, not {type(redacted).__name__}"
+                raise TypeError(msg)
+            shown = snapshot(redacted, "projection")  # type: ignore[assignment]  # an object stays one
+        except Exception as error:  # noqa: BLE001  # whatever a redactor does, what it was to hide stays hidden
+            _closed(error)
+            return {}
+    return {EVENT_FIELD: shown}
+
+
+def _names(member: Member) -> tuple[str, ...]:
+    return member if isinstance(member, tuple) else tuple(member.split("."))
+
+
+def _allowed(members: Mapping[str, Any], keep: Sequence[tuple[str, ...]]) -> dict[str, JsonValue]:
+    """Pick the allowed members, in the envelope's own order."""
+    shown: dict[str, Any] = {}
+    for name, item in members.items():
+        rests = [names[1:] for names in keep if names[0] == name]
+        if () in rests:
+            shown[name] = item
+        elif rests and isinstance(item, dict):
+            inner = _allowed(item, rests)
+            if inner:
+                shown[name] = inner
+    return shown
+
+
+def _closed(error: Exception) -> None:
+    # Only the type: the text may quote what was to be hidden.
+    _log.warning("a tool result's annotation is not shown: its projection failed (%s)", type(error).__name__)
