@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from codemode.events import EventSink
+    from codemode.log_shaping import LogShaper
     from tool_bindings.definition import ToolDefinition
     from tool_bindings.pipeline import Dispatch, DispatchToken
     from tool_bindings.registry import ToolRegistry
@@ -48,6 +49,7 @@ class Bridge:
         max_parallel: See `Settings.max_parallel_sub_calls`.
         session: What tools see as their session.
         scope: Registry scope of the run.
+        log_shaper: Shapes what the log keeps of each call, off the program's path.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Bridge:
         max_parallel: int,
         session: object = None,
         scope: Any = None,
+        log_shaper: LogShaper | None = None,
     ) -> None:
         self._registry = registry
         self._names = tuple(names)
@@ -72,6 +75,7 @@ class Bridge:
         self._session = session
         self._scope = scope
         self._lane = Lane(max_parallel)
+        self._log_shaper = log_shaper
         self._numbers = 0
         self._running: dict[str, AbortSignal] = {}
         self._contexts: list[tuple[int, JsonValue]] = []
@@ -186,9 +190,11 @@ class Bridge:
         result = await dispatch.finish()
         self._commit(record, dispatch, result, number)
         if self._sink.wanted:
-            self._sink.emit(
-                "tool/code-dispatch", {**event, "isError": result.is_error, "content": result.content}
-            )
+            end = {**event, "isError": result.is_error, "content": result.content}
+            if self._log_shaper is None:
+                self._sink.emit("tool/code-dispatch", end)
+            else:
+                await self._log_shaper.record(end)
         return result
 
     def _commit(self, record: CallRecord, dispatch: Dispatch, result: ToolResult, number: int) -> None:

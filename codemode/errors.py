@@ -20,6 +20,7 @@ from sandbox.errors import (
     IsolationUnavailableError,
     SandboxBusyError,
     SandboxError,
+    UnsupportedPlatformError,
     WireProtocolError,
     WorkerStartError,
 )
@@ -72,6 +73,7 @@ class InternalError(CodeModeError):
 
 _TRANSLATIONS: Final[dict[type[SandboxError], type[CodeModeError]]] = {
     LimitError: SettingsError,
+    UnsupportedPlatformError: SandboxUnavailableError,
     IsolationUnavailableError: SandboxUnavailableError,
     WorkerStartError: SandboxUnavailableError,
     SandboxBusyError: ServiceBusyError,

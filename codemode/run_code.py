@@ -17,6 +17,7 @@ import trio
 from codemode.bridge import Bridge
 from codemode.helpers import Helpers
 from codemode.hints import hints_for
+from codemode.log_shaping import LogShaper
 from codemode.outcome import failure_text, success_content
 from sandbox.errors import SandboxError
 from sandbox.vocabulary import ABSENT, Outcome, Program
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from codemode.events import EventSink
     from codemode.helpers import ProgressListener
+    from codemode.log_shaping import LogListener as DispatchLogListener
     from sandbox.limits import Limits
     from sandbox.run import LogListener
     from sandbox.supervisor import Sandbox, Stop
@@ -103,6 +105,8 @@ class RunCodeTool:
         self._max_parallel = max_parallel
         self._session = session
         self._requests: dict[str, RunRequest] = {}
+        self.log_listeners: list[DispatchLogListener] = []
+        """Shape what the log keeps of nested calls; see `log_shaping`."""
         self.bound = BoundTool(
             ToolDefinition(
                 name=RUN_CODE,
@@ -145,34 +149,50 @@ class RunCodeTool:
     async def _run(
         self, source: str, request: RunRequest, token: DispatchToken, context: ToolRunContext
     ) -> Outcome:
-        bridge = request.bridge = Bridge(
+        async with trio.open_nursery() as nursery:
+            bridge = request.bridge = self._bridge(request, token, nursery)
+            tools = bridge.namespace()
+            helpers = Helpers(bridge.definitions, request.on_progress)
+            program = Program(source, (tools, helpers.namespace(tools.name)), hints_for(request.tools))
+            try:
+                request.outcome = await self._sandbox.run(
+                    program, limits=request.limits, stop=request.stop, on_log=request.on_log
+                )
+            except SandboxError as error:
+                request.error = error
+            finally:
+                bridge.close()
+        for message in bridge.additional_contexts():
+            context.defer_context(message)
+        if request.outcome is None:
+            assert request.error is not None, "a run ends with an outcome or with an error"
+            raise request.error
+        if bridge.concludes_turn and request.outcome.failure is None:
+            context.conclude_turn()
+        return request.outcome
+
+    def _bridge(self, request: RunRequest, token: DispatchToken, nursery: trio.Nursery) -> Bridge:
+        shaper = None
+        if self.log_listeners:
+            shaper = LogShaper(
+                tuple(self.log_listeners),
+                self._sink,
+                nursery,
+                max_waiting=self._max_parallel,
+                session=self._session,
+            )
+        return Bridge(
             self._registry,
             request.tools,
-            call_id=context.call_id,
+            call_id=request.run_id,
             run_id=request.run_id,
             token=token,
             sink=self._sink,
             max_parallel=self._max_parallel,
             session=self._session,
             scope=request.scope,
+            log_shaper=shaper,
         )
-        tools = bridge.namespace()
-        helpers = Helpers(bridge.definitions, request.on_progress)
-        program = Program(source, (tools, helpers.namespace(tools.name)), hints_for(request.tools))
-        try:
-            outcome = request.outcome = await self._sandbox.run(
-                program, limits=request.limits, stop=request.stop, on_log=request.on_log
-            )
-        except SandboxError as error:
-            request.error = error
-            raise
-        finally:
-            bridge.close()
-            for message in bridge.additional_contexts():
-                context.defer_context(message)
-        if bridge.concludes_turn and outcome.failure is None:
-            context.conclude_turn()
-        return outcome
 
 
 def _render(_arguments: Mapping[str, Any], value: Mapping[str, Any]) -> list[dict[str, Any]]:

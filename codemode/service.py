@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 
     from codemode.helpers import ProgressListener
+    from codemode.log_shaping import LogListener as DispatchLogListener
     from codemode.session_log import SessionLog
     from tool_bindings.abort import AbortSignal
     from tool_bindings.results import ToolResult
@@ -92,6 +93,21 @@ class CodeService:
         if stop is not None:
             stop.request(reason)
         return stop is not None
+
+    def on_dispatch_log(self, listener: DispatchLogListener) -> Callable[[], None]:
+        """Let `listener(entry)` change what the log keeps of nested calls; returns what takes it back.
+
+        It changes the record only: the program has its value already. What it raises is logged, and the
+        original is recorded. Runs that have begun keep the listeners they began with.
+        """
+        listeners = self._run_code.log_listeners
+        listeners.append(listener)
+
+        def remove() -> None:
+            if listener in listeners:
+                listeners.remove(listener)
+
+        return remove
 
     async def run_code(
         self,

@@ -363,3 +363,51 @@ async def test_progress_is_heard_awaited_or_not_and_printing_as_it_happens(regis
         )
     assert [(1, 2, "half"), (2, None, None)] == heard
     assert ("ab\n", ["ab"], None) == ("".join(printed), outcome.logs, outcome.hint)
+
+
+async def test_a_listener_shapes_what_the_log_keeps_and_not_what_the_program_gets(registry):
+    """Spec facts 105 and 106; the log's copy only."""
+    events = []
+
+    async def mask(entry):
+        if entry.name == "fail":
+            raise RuntimeError("a broken listener")
+        return [text_block("masked")] if entry.name == "echo" else None
+
+    source = (
+        "v = await tools.echo(value='secret')\n"
+        "try:\n    await tools.fail(message='kept')\nexcept ToolCallError:\n    pass\n"
+        "await tools.add(a=1, b=2)\nreturn v"
+    )
+    async with open_service(registry, on_event=events.append) as service:
+        remove = service.on_dispatch_log(mask)
+        outcome = await service.run_code(source)
+        remove()
+    assert "secret" == outcome.result
+    ends = [event["data"] for event in events if event["type"] == "tool/code-dispatch"]
+    assert {"echo": "masked", "fail": "Error: kept", "add": "3"} == {
+        end["name"]: end["content"][0]["text"] for end in ends
+    }
+
+
+async def test_a_slow_log_listener_delays_calls_only_when_too_many_wait(registry):
+    """Spec fact 106."""
+    release = trio.Event()
+    settled = []
+
+    async def slow(entry):
+        await release.wait()
+
+    @registry.tool
+    async def note(n: int) -> int:
+        settled.append(n)
+        if n == 2:
+            release.set()
+        return n
+
+    source = "for n in range(4):\n    await tools.note(n=n)"
+    async with open_service(registry, settings=Settings(max_parallel_sub_calls=2)) as service:
+        service.on_dispatch_log(slow)
+        outcome = await service.run_code(source)
+    assert outcome.ok
+    assert [0, 1, 2, 3] == settled
