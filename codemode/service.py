@@ -24,15 +24,18 @@ from sandbox.limits import LimitError
 from sandbox.nursery import open_background_nursery
 from sandbox.supervisor import Sandbox, Stop, open_sandbox
 from tool_bindings.registry import RUN_CODE, ToolRegistry
+from tool_bindings.spill import SpillPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 
     from codemode.helpers import ProgressListener
+    from codemode.log_shaping import DispatchLogEntry
     from codemode.log_shaping import LogListener as DispatchLogListener
     from codemode.session_log import SessionLog
     from tool_bindings.abort import AbortSignal
     from tool_bindings.results import ToolResult
+    from tool_bindings.spill import SpillStore
 
 DEFAULT_DESCRIPTION = "run a program"
 DISPOSED = "runtime disposed"
@@ -303,6 +306,7 @@ async def open_service(
     settings: Settings | None = None,
     session_log: SessionLog | None = None,
     on_event: EventListener | None = None,
+    spill: SpillStore | None = None,
 ) -> AsyncIterator[CodeService]:
     """Open a service that exposes the registry's tools, and nothing else, to programs.
 
@@ -311,6 +315,8 @@ async def open_service(
         settings: Limits and isolation; the defaults are safe.
         session_log: Where events are kept. The caller opens and closes it.
         on_event: Gets every event as it is recorded, also without a log.
+        spill: Where texts longer than `max_inline_bytes` are kept whole; without it they are shown
+            and recorded whole. It needs a session log, whose id is whose texts they are.
 
     Raises:
         SandboxUnavailableError: This machine cannot run programs as the settings ask.
@@ -320,12 +326,35 @@ async def open_service(
     try:
         async with open_sandbox(settings.sandbox_settings()) as sandbox:
             service = CodeService(registry, sandbox, settings, sink, session_log)
-            try:
-                yield service
-            finally:
-                await service.close()
+            with _spilling(service, registry, spill, settings.max_inline_bytes):
+                try:
+                    yield service
+                finally:
+                    await service.close()
     except SandboxError as error:
         raise translate(error) from error
+
+
+@contextlib.contextmanager
+def _spilling(
+    service: CodeService, registry: ToolRegistry, store: SpillStore | None, max_inline_bytes: int
+) -> Iterator[None]:
+    """Keep long texts out of what is shown, and out of the log, while the service is open."""
+    if store is None:
+        yield
+        return
+    policy = SpillPolicy(store, max_inline_bytes)
+
+    async def spill_log(entry: DispatchLogEntry) -> Sequence[Any] | None:
+        return policy.replace(entry.content, entry.session, entry.name)
+
+    dispose = registry.on_post_execute(policy, first=True)
+    remove = service.on_dispatch_log(spill_log)
+    try:
+        yield
+    finally:
+        remove()
+        dispose()
 
 
 async def _stop_when_cancelled(stop: Stop) -> None:

@@ -60,6 +60,8 @@ class Settings:
     """Locked-down workers kept waiting for a run; by default one per core, at least 2."""
     grace_seconds: float = 5.0
     """How long a tool's thread may go on after its run has ended before it is abandoned, in seconds."""
+    max_inline_bytes: int = 50_000
+    """UTF-8 bytes of text a direct call or run shows when there is a spill store for the rest."""
     isolation: Isolation = "require"
     """`require` refuses to start when a mandatory wall is missing; `best-effort` goes on without it."""
 
@@ -71,6 +73,7 @@ class Settings:
         for name in ("max_parallel_sub_calls", "max_concurrent_runs", "parked_workers"):
             self._whole(name, 1)
         self._whole("max_queued_runs", 0)
+        self._whole("max_inline_bytes", 0)
         if type(self.grace_seconds) not in (int, float) or not 0 <= self.grace_seconds < float("inf"):
             raise SettingsError(
                 f"grace_seconds must be a number of seconds, 0 or more, not {self.grace_seconds!r}"

@@ -14,12 +14,15 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from codemode.session_events import HEADER, LOSS, SessionEvent, SessionFormatError, problem_with
-from codemode.terminal import Paint, one_line
+from codemode.terminal import Paint, cells, one_line
 from sandbox.values import JsonValue, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+_HEAD_COLUMNS: Final = 48
+"""Columns of a nested call's line before its arguments, and between those and the note."""
 
 _SHOWN_PROBLEMS: Final = 10
 """Lines about damaged records before they are only counted. Arbitrary."""
@@ -221,13 +224,11 @@ class Timeline:
     def _nested_line(
         self, offset: int, took: str, status: str, name: str, arguments: JsonValue, note: str
     ) -> str:
-        room = max(30, self._width - 52)
-        half = max(12, room // 2)
-        shown = one_line(_json_preview(arguments), half if note else room)
-        if note:
-            shown += self._paint.dim("  " + one_line(note, half))
-        head = f"    +{offset / 1000:7.3f} s  {took:>8}  {self._status(status, 7)}"
-        return f"{head}  {one_line(name, 16):<8}  {shown}"
+        head = f"    +{offset / 1000:7.3f} s  {took:>8}  {self._status(status, 7)}  {one_line(name, 16):<8}"
+        room = max(30, self._width - _HEAD_COLUMNS)
+        shown_note = one_line(note, room // 2) if note else ""
+        shown = one_line(_json_preview(arguments), room - cells(shown_note))
+        return f"{head}  {shown}" + (self._paint.dim(f"  {shown_note}") if note else "")
 
     # --- the end ---
 

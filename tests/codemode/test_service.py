@@ -9,9 +9,10 @@ import psutil
 import pytest
 import trio
 
-from codemode import ABSENT, AbortSignal, Settings, SettingsError, open_service
+from codemode import ABSENT, AbortSignal, SessionLog, Settings, SettingsError, open_service
 from codemode.errors import ServiceClosedError
 from tool_bindings import Accept, Block, Deny, Output, ToolDefinition, ToolRegistry, text_block
+from tool_bindings.spill import SpillStore
 
 
 @pytest.fixture
@@ -411,3 +412,20 @@ async def test_a_slow_log_listener_delays_calls_only_when_too_many_wait(registry
         outcome = await service.run_code(source)
     assert outcome.ok
     assert [0, 1, 2, 3] == settled
+
+
+async def test_a_long_result_is_shown_in_part_and_kept_whole(registry, tmp_path):
+    """Spec fact 154: the value stays whole, the shown text and the log's copy do not."""
+    store = SpillStore(tmp_path / "spill")
+    source = "big = await tools.big(n=2000)\nreturn [row['text'] for row in big['rows']]"
+    with SessionLog.open(tmp_path / "events.jsonl") as log:
+        async with open_service(
+            registry, session_log=log, spill=store, settings=Settings(max_inline_bytes=1000)
+        ) as service:
+            outcome = await service.run_code(source)
+        shown = outcome.content[0]["text"]
+        (locator,) = [word.rstrip(".") for word in shown.split() if word.startswith("spill:")]
+        assert "row 1999" in store.find(log.id, locator).read_text()
+    assert 2000 == len(outcome.result)
+    assert len(shown.encode()) <= 1000
+    assert len((tmp_path / "events.jsonl").read_bytes()) < 10_000

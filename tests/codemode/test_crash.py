@@ -1,0 +1,106 @@
+"""A host killed in mid-run leaves a log that opens, repairs itself, and agrees with what is on disk."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import trio
+
+from codemode import SessionLog
+
+KILLS = 50
+AT_ONCE = 3
+CALLS = 120
+HOST = textwrap.dedent(
+    """
+    import sys, trio
+    from pathlib import Path
+    from codemode import SessionLog, open_service
+    from tool_bindings import ToolRegistry
+
+    folder = Path(sys.argv[1])
+    registry = ToolRegistry()
+
+    @registry.tool
+    async def save(n: int) -> int:
+        (folder / f"{n}.txt").write_text("x" * n)
+        return n
+
+    async def main():
+        with SessionLog.open(folder / "events.jsonl") as log:
+            async with open_service(registry, session_log=log) as service:
+                print("ready", flush=True)
+                await service.run_code("for n in range(%d):\\n    await tools.save(n=n)")
+
+    trio.run(main)
+    """
+    % CALLS
+)
+
+
+async def test_every_log_of_a_killed_host_opens_and_its_receipt_agrees_with_the_files(tmp_path):
+    randomness = random.Random(20_260_101)
+    script = tmp_path / "host.py"
+    script.write_text(HOST)
+    places = trio.CapacityLimiter(AT_ONCE)
+    checked = []
+
+    async def one(number: int, lines: int):
+        async with places:
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            await kill_after_lines(script, folder, lines)
+            checked.append(agreement(folder))
+
+    async with trio.open_nursery() as nursery:
+        for number in range(KILLS):
+            nursery.start_soon(one, number, randomness.randrange(1, 2 * CALLS))
+    assert len(checked) == KILLS
+    # The kills were spread over the run, and so prove something.
+    assert len({calls for calls, _ in checked}) > KILLS // 4
+    assert any(unknown for _, unknown in checked)
+
+
+async def kill_after_lines(script: Path, folder: Path, lines: int) -> None:
+    log = folder / "events.jsonl"
+    async with trio.open_nursery() as nursery:
+        process = await nursery.start(
+            lambda task_status: trio.run_process(
+                [sys.executable, str(script), str(folder)],
+                stdout=subprocess.PIPE,
+                check=False,
+                task_status=task_status,
+            )
+        )
+        # Watching the file is how the kill finds its place; there is no event to wait for outside the host.
+        while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < lines):
+            await trio.sleep(0.002)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+
+
+def agreement(folder: Path) -> tuple[int, int]:
+    """Check one log against the disk; returns how many calls it knows, and how many of unknown end."""
+    path = folder / "events.jsonl"
+    call_ids = [
+        event["data"]["callId"] for event in SessionLog.load(path).events() if event["type"] == "tool/call"
+    ]
+    records = SessionLog.load(path).receipt(call_ids[0]) if call_ids else ()
+    on_disk = {int(file.stem): len(file.read_text()) for file in folder.glob("*.txt")}
+    known = {record.arguments["n"]: record.status for record in records}
+    for n, status in known.items():
+        assert status in {"succeeded", "unknown"}
+        if status == "succeeded":
+            assert n == on_disk.get(n)
+    # Nothing happened that the log does not know of: a start is recorded before its body runs.
+    assert set(on_disk) <= set(known)
+    with SessionLog.open(path) as reopened:
+        results = reopened.replay().results
+        assert all(result.is_error or result.name == "run_code" for result in results)
+        assert len(results) == len(call_ids)
+    return len(known), sum(status == "unknown" for status in known.values())
