@@ -124,8 +124,12 @@ def _steps(value: Any, depth: int, *, forward: bool) -> Iterator[str | tuple[Any
         yield outer + brackets[1]
         return
     yield outer + brackets[1]
-    from_the_end = reversed(value.items() if isinstance(value, dict) else [(None, child) for child in value])
-    for position, (key, child) in enumerate(from_the_end, 1 - len(value)):
+    last_first: Iterable[tuple[Any, Any]]
+    if isinstance(value, dict):
+        last_first = reversed(value.items())
+    else:
+        last_first = ((None, child) for child in reversed(value))
+    for position, (key, child) in enumerate(last_first, 1 - len(value)):
         yield child, depth + 1
         label = "" if key is None else _string_text(key) + colon
         yield ("," if position else "") + inner + label

@@ -9,21 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
+from jsonschema.exceptions import SchemaError
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from sandbox.values import NotJsonError, child_path, snapshot, snapshot_frozen
 from tool_bindings.errors import UnsupportedSchemaError
+from tool_bindings.schema_process import CheckTimeoutError, find_faults, schema_process
 from tool_bindings.validation import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from tool_bindings.schema_process import Fault
 
-    from jsonschema.exceptions import ValidationError
-
-__all__ = ["full_schema_check"]
+__all__ = ["FullSchema"]
 
 MAX_DEPTH: Final = 500
 """Levels of a schema or of a value that jsonschema, which recurses, is given (DESIGN section 6)."""
@@ -32,44 +31,83 @@ _SHOWN_CHARS: Final = 200
 """Characters shown of a message that jsonschema wrote; it repeats whole values in it (arbitrary)."""
 
 
-def full_schema_check(schema: object) -> tuple[Mapping[str, Any], Callable[[Any, str], list[Violation]]]:
-    """Prepare a full JSON Schema.
+class FullSchema:
+    """A full JSON Schema that is ready to check values, once it is prepared.
 
-    Returns:
-        The frozen schema, and a function that lists how a lossless value breaks it.
-
-    Raises:
-        UnsupportedSchemaError: It is no valid JSON Schema, or refers outside itself.
+    Attributes:
+        document: The deep-frozen schema.
+        has_patterns: Whether it holds regular expressions, which may take any time to match. Values
+            are then checked in a process of their own, within a time.
     """
-    try:
-        plain = snapshot(schema, "schema")
-    except NotJsonError as error:
-        raise UnsupportedSchemaError([str(error)]) from None
-    frozen = snapshot_frozen(plain)
-    if not isinstance(plain, dict) or not isinstance(frozen, dict):
-        raise UnsupportedSchemaError(["schema must be a schema object"])
-    if too_deep(plain):
-        raise UnsupportedSchemaError([f"schema is nested more than {MAX_DEPTH} levels deep"])
-    try:
-        Draft202012Validator.check_schema(plain)
-    except SchemaError as error:
-        worst: Any = best_match([error]) or error  # type: ignore[list-item]  # both are its _Error
-        raise UnsupportedSchemaError(
-            [f"{child_path('schema', worst.absolute_path)}: {_short(worst)}"]
-        ) from None
-    # The empty registry resolves references inside the document only; it never fetches anything.
-    registry: Registry[Any] = Registry()
-    _check_references(plain, registry)
-    validator = Draft202012Validator(plain, registry=registry)
 
-    def check(value: Any, root: str) -> list[Violation]:
+    def __init__(self, schema: object) -> None:
+        """Copy the schema and look at its outside.
+
+        Raises:
+            UnsupportedSchemaError: It is not a JSON object, or nested too deep.
+        """
+        try:
+            plain = snapshot(schema, "schema")
+        except NotJsonError as error:
+            raise UnsupportedSchemaError([str(error)]) from None
+        document = snapshot_frozen(plain)
+        if not isinstance(plain, dict) or not isinstance(document, dict):
+            raise UnsupportedSchemaError(["schema must be a schema object"])
+        if too_deep(plain):
+            raise UnsupportedSchemaError([f"schema is nested more than {MAX_DEPTH} levels deep"])
+        self.document = document
+        self.has_patterns = _has_patterns(plain)
+        self._plain = plain
+        self._validator: Draft202012Validator | None = None
+
+    def prepare(self) -> Draft202012Validator:
+        """Have the schema judged, once.
+
+        Raises:
+            UnsupportedSchemaError: It is no valid JSON Schema, or refers outside itself.
+        """
+        if self._validator is None:
+            try:
+                Draft202012Validator.check_schema(self._plain)
+            except SchemaError as error:
+                place = child_path("schema", error.absolute_path)
+                raise UnsupportedSchemaError([f"{place}: {_short(error.message)}"]) from None
+            # The empty registry resolves references inside the document only; it never fetches anything.
+            registry: Registry[Any] = Registry()
+            _check_references(self._plain, registry)
+            self._validator = Draft202012Validator(self._plain, registry=registry)
+        return self._validator
+
+    def check(self, value: Any, root: str) -> list[Violation]:
+        """List how a lossless value breaks the schema; `root` is its label.
+
+        Raises:
+            UnsupportedSchemaError: The schema itself, judged only now, is no good.
+        """
+        validator = self.prepare()
+        label = root or "arguments"
         if too_deep(value):
-            text = f'"{root or "arguments"}" is nested more than {MAX_DEPTH} levels deep'
-            return [Violation(text, ())]
-        errors = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
-        return [_violation(error, root) for error in errors]
+            return [Violation(f'"{label}" is nested more than {MAX_DEPTH} levels deep', ())]
+        if not self.has_patterns:
+            return [_violation(fault, root) for fault in find_faults(validator, value)]
+        try:
+            faults = schema_process.faults(self._plain, value)
+        except CheckTimeoutError as error:
+            return [Violation(f'"{label}" could not be checked: {error}', ())]
+        return [_violation(fault, root) for fault in faults]
 
-    return frozen, check
+
+def _has_patterns(schema: Any) -> bool:
+    todo: list[Any] = [schema]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            if "pattern" in node or "patternProperties" in node:
+                return True
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
+    return False
 
 
 def _check_references(schema: Any, registry: Registry[Any]) -> None:
@@ -97,7 +135,7 @@ def _check_references(schema: Any, registry: Registry[Any]) -> None:
 def too_deep(value: Any) -> bool:
     """Whether a value has more levels than jsonschema is given."""
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         level = [
             child
             for node in level
@@ -121,20 +159,18 @@ _NOUNS: Final = {
 }
 
 
-def _violation(error: ValidationError, root: str) -> Violation:
-    keys = tuple(error.absolute_path)
-    expected: Any = error.validator_value
+def _violation(fault: Fault, root: str) -> Violation:
+    keys = tuple(fault["keys"])
     label = child_path(root, keys) or "arguments"
-    if error.validator == "type":
+    expected: Any = fault["expected"]
+    if fault["keyword"] == "type":
         kinds = [expected] if isinstance(expected, str) else expected
         return Violation(f'"{label}" must be {" or ".join(_NOUNS[kind] for kind in kinds)}', keys)
-    if error.validator == "required" and isinstance(error.instance, dict):
-        missing = [name for name in expected if name not in error.instance]
-        named = next((name for name in missing if repr(name) in error.message), missing[0])
-        return Violation(f'missing required property "{child_path(root, (*keys, named))}"', (*keys, named))
-    return Violation(f'"{label}" {_short(error)}', keys)
+    if fault["keyword"] == "required":
+        missing = (*keys, fault["missing"])
+        return Violation(f'missing required property "{child_path(root, missing)}"', missing)
+    return Violation(f'"{label}" {_short(fault["message"])}', keys)
 
 
-def _short(error: Any) -> str:
-    message: str = error.message
+def _short(message: str) -> str:
     return message if len(message) <= _SHOWN_CHARS else message[: _SHOWN_CHARS - 1] + "…"

@@ -32,7 +32,7 @@ from sandbox.values import (
 )
 from tool_bindings.abort import AbortSignal
 from tool_bindings.approval import OUTCOMES, ApprovalRequest
-from tool_bindings.binding import argument_error, create_success
+from tool_bindings.binding import argument_problem, conversion_problem, create_success
 from tool_bindings.content import blocks_text
 from tool_bindings.definition import ToolRunContext
 from tool_bindings.errors import ArgumentConversionError, UnknownToolError
@@ -363,14 +363,14 @@ class Dispatch:
         self._around_running = True
         try:
             outcome = await _waterfall(policies.around, (self,), self._body)
-            self._result = self._normalise(outcome)
+            self._result = await self._normalise(outcome)
         except Exception as error:  # noqa: BLE001  # a failing wrapper fails the call, never the host
             self._settle(failure_from_exception(error))
         finally:
             self._around_running = False
             self._signal = self._abort
 
-    def _normalise(self, outcome: object) -> ToolResult:
+    async def _normalise(self, outcome: object) -> ToolResult:
         """Trust only the object this very dispatch made; any other success is made again from its value."""
         if outcome is self._own_result and self._own_result is not None:
             return self._own_result
@@ -384,7 +384,7 @@ class Dispatch:
         if self._abort.aborted and not self.executed:
             return _ABORTED_BEFORE_DISPATCH
         bound = self._resolve()
-        return create_success(
+        return await create_success(
             bound,
             self._arguments,
             outcome.value,
@@ -418,9 +418,9 @@ class Dispatch:
         if signal.aborted:
             return self._own(_ABORTED_BEFORE_DISPATCH)
         if not self._valid or bound is not self._bound:
-            violations = bound.parameters.violations(self._arguments, "")
-            if violations:
-                return self._own(failure_from_exception(argument_error(bound, violations)))
+            problem = await argument_problem(bound, self._arguments)
+            if problem is not None:
+                return self._own(failure_from_exception(problem))
         self.executed = True
         context = self._context = ToolRunContext(
             self.call_id, self.root_call_id, self.parent_call_id, self._session, signal, self._report
@@ -429,7 +429,7 @@ class Dispatch:
             value = await self._run(bound, context, signal)
             if value is not GIVE_UP:
                 return self._own(
-                    create_success(
+                    await create_success(
                         bound,
                         self._arguments,
                         value,
@@ -448,7 +448,7 @@ class Dispatch:
             )
         except ArgumentConversionError as error:
             self.executed = False
-            result = failure_from_exception(argument_error(bound, error.message))
+            result = failure_from_exception(conversion_problem(bound, error))
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a body raises is its call's failure
             result = failure_from_exception(error)
         if context.deferred_contexts:
@@ -499,7 +499,8 @@ class Dispatch:
         policies = self._registry.policies(self._scope)
         if policies.post and not self._settled:
             try:
-                result = self._apply(await _waterfall(policies.post, (self, result), _accept), result)
+                decision = await _waterfall(policies.post, (self, result), _accept)
+                result = await self._apply(decision, result)
             except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
                 result = failure_from_exception(error)
             result = self._unless_aborted(result)
@@ -522,7 +523,7 @@ class Dispatch:
             return aborted
         return ToolFailure(aborted.error, aborted.content, None, result.additional_contexts)
 
-    def _apply(self, decision: object, result: ToolResult) -> ToolResult:
+    async def _apply(self, decision: object, result: ToolResult) -> ToolResult:
         if isinstance(decision, Block):
             feedback = list(decision.content)
             message = blocks_text(feedback) if feedback else "tool result blocked by post-execute policy"
@@ -540,7 +541,7 @@ class Dispatch:
             if isinstance(result, ToolFailure):
                 msg = "a post-execute listener cannot give a value to a failed result"
                 raise TypeError(msg)
-            return create_success(
+            return await create_success(
                 self._resolve(),
                 self._arguments,
                 decision.value,

@@ -56,8 +56,8 @@ they are not names a program can use.
 - A call returns a canonical JSON value that cannot be changed in place; copy it with `dict(x)`, \
 `list(x)` or `copy.deepcopy(x)`.
 - A failed call raises `ToolCallError`, which has `tool_name`.
-- Reads may overlap under `asyncio.gather`; calls that change something run alone, in submission order.
-- Answer with `print(...)` and a top-level `return` of a JSON value. Images in results are shown after the run.
+- Reads may overlap under `asyncio.gather`; others run alone, in submission order.
+- Answer with `print(...)` and a top-level `return` of a JSON value. Images are shown after the run.
 """
 
 

@@ -41,12 +41,14 @@ class SecretMasker:
 
     Args:
         secrets: The values, each at least 4 characters long.
+        patterns: Regular expressions for secrets whose value is not known before, such as
+            `sk-[A-Za-z0-9]{20,}`. They are yours to keep fast.
 
     Raises:
-        DefinitionError: A value is too short to be masked without harm.
+        DefinitionError: A value is too short to be masked without harm, or a pattern is not valid.
     """
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], *, patterns: Iterable[str] = ()) -> None:
         spellings: set[str] = set()
         for secret in secrets:
             if len(secret) < _MIN_CHARS:
@@ -54,7 +56,11 @@ class SecretMasker:
             spellings.update(_spellings(secret))
         # The longest spelling first, or a secret that contains another would be masked in part only.
         ordered = sorted(spellings, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        alternatives = [*map(re.escape, ordered), *(f"(?:{pattern})" for pattern in patterns)]
+        try:
+            self._pattern = re.compile("|".join(alternatives)) if alternatives else None
+        except re.error as error:
+            raise DefinitionError(f"a pattern for secrets is not a regular expression: {error}") from None
 
     def mask_text(self, text: str) -> str:
         """Return the text with every secret replaced; text that is JSON stays JSON."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import types
     from collections.abc import Iterable, Iterator
 
+    from sandbox.values import JsonValue
     from tool_bindings.approval import ApprovalProvider
     from tool_bindings.definition import ConcurrencySafe, PresentationMeta, Render, ReportProgress
     from tool_bindings.pipeline import DispatchToken, Provenance
@@ -137,8 +138,14 @@ class Scope:
 
     # --- tools ----------------------------------------------------------------------------------
 
-    def register(self, definition: ToolDefinition) -> Disposer:
+    def register(self, definition: ToolDefinition, *, defer_schemas: bool = False) -> Disposer:
         """Add a tool to this layer.
+
+        Args:
+            definition: The tool.
+            defer_schemas: Have full JSON Schemas judged by the first call instead of now, which takes
+                tens of milliseconds each; for thousands of tools from elsewhere. A bad one fails that
+                call with `UNSUPPORTED_SCHEMA`. Schemas of the vocabulary are always judged now.
 
         Raises:
             DefinitionError: The definition cannot be registered; nothing changed.
@@ -157,7 +164,7 @@ class Scope:
             )
             raise DuplicateToolError(f"a tool {name!r} is already registered {where}")
         self._check_open()
-        bound = BoundTool(definition)
+        bound = BoundTool(definition, defer_schemas=defer_schemas)
 
         def insert() -> None:
             self.tools[name] = bound
@@ -439,6 +446,18 @@ class ToolRegistry(Scope):
     def presentation(self, scope: Scope | None = None) -> PresentationMode:
         """Return the mode in force: the nearest scope's, else the registry's default."""
         return self.policies(scope).mode
+
+    def present_call(self, name: str, arguments: object, scope: Scope | None = None) -> JsonValue:
+        """Return the UI card that a tool makes of a call, or None for the generic one; never raises."""
+        bound = self.policies(scope).view.get(name)
+        return None if bound is None else bound.present_call(arguments)
+
+    def present_result(
+        self, name: str, arguments: object, result: ToolResult, scope: Scope | None = None
+    ) -> JsonValue:
+        """Return the UI card that a tool makes of a result, or None for the generic one; never raises."""
+        bound = self.policies(scope).view.get(name)
+        return None if bound is None else bound.present_result(arguments, result)
 
     def execution_mode(
         self, name: str, arguments: object, scope: Scope | None = None, *, nested: bool = False

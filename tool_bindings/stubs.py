@@ -13,6 +13,7 @@ import keyword
 import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from sandbox.values import number_text
 from tool_bindings.schema import is_array, is_record, json_text
@@ -131,26 +132,34 @@ class _Writer:
         self.symbols: set[str] = set()
         self._names: set[str] = set()
         self._with_classes = classes
+        self._document: Any = None
+        # What a reference stands for; empty while it is being written and has no class name yet.
+        self._references: dict[tuple[int, str], str] = {}
 
     def parameters(self, definition: ToolDefinition, args_name: str) -> str:
         """Write what goes between the parentheses, `self` left out."""
         schema = definition.parameters
+        self._document = schema
         properties = schema.get("properties", {})
         if schema.get("type") != "object" or not is_record(properties):
             return f"args: {self._any_object()}"
         if not all(_is_parameter_name(name) for name in properties):
-            return f"args: {self.type_text(schema, args_name)}"
+            return f"args: {self._type_text(schema, args_name)}"
         if not properties:
             return ""
         required = schema.get("required", [])
         parts = []
         for name, child in properties.items():
-            text = self.type_text(child, args_name + _camel(name))
+            text = self._type_text(child, args_name + _camel(name))
             parts.append(f"{name}: {text}" if name in required else f"{name}: {text} = ...")
         return "*, " + ", ".join(parts)
 
-    def type_text(self, node: Any, name: str) -> str:
-        """Write a schema as a type; anything outside the vocabulary is `Any`."""
+    def type_text(self, document: Any, name: str) -> str:
+        """Write a whole schema as a type; what has no Python type is `Any`."""
+        self._document = document
+        return self._type_text(document, name)
+
+    def _type_text(self, node: Any, name: str) -> str:
         # Nodes are generators that yield the children they need, so that no depth overflows.
         running: list[Generator[_Request, str, str]] = [self._write(_Request(node, name, 0))]
         answer: str | None = None
@@ -178,37 +187,55 @@ class _Writer:
         node, name, lists = request
         if not is_record(node):
             return self._any()
-        if "oneOf" in node:
+        if isinstance(node.get("$ref"), str):
+            return (yield from self._write_reference(node["$ref"], name, lists))
+        if _arms(node) is not None:
             texts: dict[str, None] = {}
             for index, arm in enumerate(_leaf_arms(node), 1):
                 texts[(yield _Request(arm, f"{name}{index}", lists))] = None
-            return " | ".join(texts) or self._any()
-        kind = node.get("type")
+            # A union with anything in it is anything.
+            return self._any() if "Any" in texts or not texts else " | ".join(texts)
+        kind = _kind(node)
         if kind == "array":
-            if "items" not in node or lists >= _LIST_LEVELS:
-                return f"list[{self._any()}]" if lists < _LIST_LEVELS else self._any()
+            if lists >= _LIST_LEVELS:
+                return self._any()
+            if not is_record(node.get("items")):
+                return f"list[{self._any()}]"
             return f"list[{(yield _Request(node['items'], name, lists + 1))}]"
         if kind == "object":
             return (yield from self._write_object(node, name))
-        if not isinstance(kind, str) or kind not in _SCALARS:
-            return self._any()
         if "const" in node or "enum" in node:
             return self._literal(node, kind)
-        return _SCALARS[kind]
+        return _SCALARS[kind] if kind in _SCALARS else self._any()
+
+    def _write_reference(self, reference: str, name: str, lists: int) -> Generator[_Request, str, str]:
+        """Write what a reference inside the document stands for; a recursive one names its class."""
+        key = (id(self._document), reference)
+        if key in self._references:
+            return self._references[key] or self._any()
+        target = _follow(self._document, reference)
+        self._references[key] = ""
+        if is_record(target) and _kind(target) == "object" and "$ref" not in target and _arms(target) is None:
+            text = yield from self._write_object(target, name, key)
+        else:
+            text = yield _Request(target, name, lists)
+        self._references[key] = text
+        return text
 
     def _literal(self, node: Mapping[str, Any], kind: str) -> str:
-        literals = [node["const"]] if "const" in node else node["enum"]
         if kind == "null":
             return "None"
-        if not is_array(literals) and "const" not in node:
-            return _SCALARS[kind]
-        texts = [_literal_text(value) for value in literals]
+        plain = _SCALARS.get(kind)
+        literals = [node["const"]] if "const" in node else node["enum"]
+        texts = [_literal_text(value) for value in literals] if is_array(literals) or "const" in node else []
         if not texts or None in texts:
-            return _SCALARS[kind]
+            return plain or self._any()
         self.symbols.add("Literal")
         return f"Literal[{', '.join(filter(None, texts))}]"
 
-    def _write_object(self, node: Mapping[str, Any], name: str) -> Generator[_Request, str, str]:
+    def _write_object(
+        self, node: Mapping[str, Any], name: str, reference: tuple[int, str] | None = None
+    ) -> Generator[_Request, str, str]:
         properties = node.get("properties", {})
         additional = node.get("additionalProperties", True)
         if not is_record(properties):
@@ -220,6 +247,8 @@ class _Writer:
         if not self._with_classes or not all(map(_is_field_name, properties)):
             return self._any_object()
         own_name = self._claim(name)
+        if reference is not None:
+            self._references[reference] = own_name
         required = node.get("required", [])
         lines = []
         for field, child in properties.items():
@@ -249,15 +278,55 @@ class _Writer:
         return name
 
 
-def _leaf_arms(node: Mapping[str, Any]) -> Iterator[Any]:
+def _kind(node: Mapping[str, Any]) -> str:
+    """Return a node's one type, also where only its keywords tell; empty when nothing does."""
+    kind = node.get("type")
+    if isinstance(kind, str):
+        return kind
+    if "properties" in node:
+        return "object"
+    return "array" if "items" in node else ""
+
+
+def _arms(node: Any) -> list[Any] | None:
+    """Return the alternatives of a node that is a union in one of JSON Schema's ways, else None."""
+    if not is_record(node):
+        return None
+    for key in ("oneOf", "anyOf"):
+        if is_array(node.get(key)):
+            arms: list[Any] = node[key]
+            return arms
+    if is_array(node.get("type")):
+        return [{**node, "type": kind} for kind in node["type"]]
+    return None
+
+
+def _leaf_arms(node: Any) -> Iterator[Any]:
     """Yield the arms of a union with unions inside it flattened, in order."""
     todo = [node]
     while todo:
         arm = todo.pop()
-        if is_record(arm) and is_array(arm.get("oneOf")):
-            todo.extend(reversed(arm["oneOf"]))
-        else:
+        arms = _arms(arm)
+        if arms is None:
             yield arm
+        else:
+            todo.extend(reversed(arms))
+
+
+def _follow(document: Any, reference: str) -> Any:
+    """Return the node that a JSON pointer inside the document leads to, or None."""
+    if not reference.startswith("#"):
+        return None
+    node = document
+    for part in unquote(reference[1:]).split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if is_record(node) and key in node:
+            node = node[key]
+        elif is_array(node) and key.isdecimal() and int(key) < len(node):
+            node = node[int(key)]
+        else:
+            return None
+    return node
 
 
 def _literal_text(value: Any) -> str | None:
@@ -265,6 +334,8 @@ def _literal_text(value: Any) -> str | None:
         return str(value)
     if isinstance(value, str):
         return json_text(value)
+    if value is None:
+        return "None"
     if isinstance(value, int):
         return number_text(value)
     return None  # Python has no literal type for floats.

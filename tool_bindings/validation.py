@@ -85,19 +85,28 @@ class CompiledSchema:
         schema: The deep-frozen schema document.
         accept: Checks and freezes in one pass; returns the frozen value, or GIVE_UP when
             `freeze` must look closer.
+        is_slow: Whether checking may take long enough to leave the event loop for a thread.
     """
 
-    __slots__ = ("_check", "accept", "schema")
+    __slots__ = ("_check", "accept", "is_slow", "schema")
 
     def __init__(
         self,
         schema: Mapping[str, Any],
-        accept: Accept,
         check: Callable[[Any, str], list[Violation]],
+        *,
+        in_vocabulary: bool,
+        is_slow: bool = False,
     ) -> None:
         self.schema = schema
-        self.accept = accept
+        self.is_slow = is_slow
         self._check = check
+        # Compiled by the first value: of thousands of registered tools few are ever called.
+        self.accept: Accept = self._compile_and_accept if in_vocabulary else _always_give_up
+
+    def _compile_and_accept(self, value: Any) -> Any:
+        self.accept = _compile_accept(self.schema, _COMPILED_LEVELS)
+        return self.accept(value)
 
     def freeze(self, value: object, root: str = "value") -> JsonValue:
         """Return the deep-frozen value.
@@ -123,31 +132,38 @@ class CompiledSchema:
         return self._check(value, root)
 
 
-def compile_schema(schema: JsonSchema) -> CompiledSchema:
+def compile_schema(schema: JsonSchema, *, defer: bool = False) -> CompiledSchema:
     """Compile a raw schema once.
 
     A schema of the vocabulary is compiled by us. One that uses more of JSON Schema 2020-12 is
     checked and applied by `jsonschema`, without ever fetching a remote `$ref`.
 
+    Args:
+        schema: The raw schema.
+        defer: Let `jsonschema` look at a full schema only when the first value comes; judging one
+            takes it tens of milliseconds. Checking a value raises UnsupportedSchemaError then.
+
     Raises:
         UnsupportedSchemaError: It is neither.
     """
     violations = schema_violations(schema, maps=True)
-    if violations:
-        if is_full_schema(schema):
-            # Imported here: jsonschema takes long to load, and most registries never need it.
-            from tool_bindings.full_schema import full_schema_check  # noqa: PLC0415
+    if not violations:
+        frozen = snapshot_frozen(schema, "schema")
+        assert isinstance(frozen, dict)
 
-            frozen_full, check_full = full_schema_check(schema)
-            return CompiledSchema(frozen_full, _always_give_up, check_full)
+        def check(value: Any, root: str) -> list[Violation]:
+            return _walk(frozen, value, root)
+
+        return CompiledSchema(frozen, check, in_vocabulary=True)
+    if not is_full_schema(schema):
         raise UnsupportedSchemaError(violations)
-    frozen = snapshot_frozen(schema, "schema")
-    assert isinstance(frozen, dict)
+    # Imported here: jsonschema takes long to load, and most registries never need it.
+    from tool_bindings.full_schema import FullSchema  # noqa: PLC0415
 
-    def check(value: Any, root: str) -> list[Violation]:
-        return _walk(frozen, value, root)
-
-    return CompiledSchema(frozen, _compile_accept(frozen, _COMPILED_LEVELS), check)
+    full = FullSchema(schema)
+    if not defer:
+        full.prepare()
+    return CompiledSchema(full.document, full.check, in_vocabulary=False, is_slow=full.has_patterns)
 
 
 def validate_value(schema: JsonSchema, value: object, root: str = "value") -> list[str]:
@@ -164,7 +180,7 @@ def validate_value(schema: JsonSchema, value: object, root: str = "value") -> li
 # --- the pass that accepts --------------------------------------------------------------------------
 
 
-def _always_give_up(_value: Any) -> Any:
+def _always_give_up(_value: Any, /) -> Any:
     return GIVE_UP
 
 

@@ -120,7 +120,7 @@ class TaskGroup:
         await self._group.__aenter__()
         return self
 
-    async def __aexit__(self, *details: Any) -> Any:
+    async def __aexit__(self, *details: object) -> Any:
         return await self._group.__aexit__(*details)
 
     def create_task(self, coro: Any, *, name: str | None = None) -> Any:
@@ -130,7 +130,9 @@ class TaskGroup:
 
 def asyncio_members() -> dict[str, object]:
     """Return what `import asyncio` offers."""
-    members: dict[str, object] = {name: getattr(asyncio, name) for name in _PLAIN.split() if hasattr(asyncio, name)}
+    members: dict[str, object] = {
+        name: getattr(asyncio, name) for name in _PLAIN.split() if hasattr(asyncio, name)
+    }
     own = (run, gather, create_task, ensure_future, wait, wait_for, shield, as_completed, TaskGroup)
     return {
         **members,

@@ -44,7 +44,9 @@ from sandbox.guards.readonly import FrozenModule, members_of
 PER_PROGRAM = ("contextlib", "pprint", "random", "sys")
 """Modules built anew for each program, because they hold its streams or its random state."""
 
-_FILE_HINT = "programs have no file system; read and write with the file tools, for example await tools.read(path=...)"
+_FILE_HINT = (
+    "programs have no file system; read and write with the file tools, for example await tools.read(path=...)"
+)
 _NETWORK_HINT = "programs have no network; use a tool, for example await tools.web_fetch(url=...)"
 _PROCESS_HINT = "programs cannot start processes; use a tool, for example await tools.bash(command=...)"
 _THREAD_HINT = "there are no threads; run awaitables concurrently with asyncio.gather"
@@ -52,15 +54,47 @@ _DATA_HINT = "third-party packages are not installed; use lists and dicts with s
 _INTROSPECTION_HINT = "programs cannot inspect the interpreter; keep what you need in variables"
 
 HINTS: dict[str, str] = {
-    **dict.fromkeys(("os", "pathlib", "shutil", "tempfile", "glob", "fnmatch", "fileinput", "sqlite3", "zipfile", "tarfile"), _FILE_HINT),
     **dict.fromkeys(
-        ("requests", "httpx", "aiohttp", "urllib3", "http", "socket", "ssl", "ftplib", "smtplib", "urllib.request", "bs4", "websockets"),
+        (
+            "os",
+            "pathlib",
+            "shutil",
+            "tempfile",
+            "glob",
+            "fnmatch",
+            "fileinput",
+            "sqlite3",
+            "zipfile",
+            "tarfile",
+        ),
+        _FILE_HINT,
+    ),
+    **dict.fromkeys(
+        (
+            "requests",
+            "httpx",
+            "aiohttp",
+            "urllib3",
+            "http",
+            "socket",
+            "ssl",
+            "ftplib",
+            "smtplib",
+            "urllib.request",
+            "bs4",
+            "websockets",
+        ),
         _NETWORK_HINT,
     ),
     **dict.fromkeys(("subprocess", "multiprocessing", "pty", "signal", "sh"), _PROCESS_HINT),
-    **dict.fromkeys(("threading", "concurrent", "concurrent.futures", "queue", "_thread", "trio", "anyio"), _THREAD_HINT),
+    **dict.fromkeys(
+        ("threading", "concurrent", "concurrent.futures", "queue", "_thread", "trio", "anyio"), _THREAD_HINT
+    ),
     **dict.fromkeys(("numpy", "pandas", "scipy", "sklearn", "matplotlib", "polars"), _DATA_HINT),
-    **dict.fromkeys(("inspect", "gc", "traceback", "ast", "dis", "ctypes", "importlib", "builtins", "__main__"), _INTROSPECTION_HINT),
+    **dict.fromkeys(
+        ("inspect", "gc", "traceback", "ast", "dis", "ctypes", "importlib", "builtins", "__main__"),
+        _INTROSPECTION_HINT,
+    ),
     "pickle": "use json.dumps and json.loads",
     "marshal": "use json.dumps and json.loads",
     "yaml": "use json, or parse the lines by hand",
@@ -129,7 +163,10 @@ def star_names() -> Mapping[str, tuple[str, ...]]:
     """Return, for each module, the names `from module import *` binds."""
     streams = console.Console(lambda stream, text: None)
     modules = {**shared_modules(), **program_modules(streams)}
-    return {name: tuple(item for item in members_of(module) if item[:1] != "_") for name, module in modules.items()}
+    return {
+        name: tuple(item for item in members_of(module) if item[:1] != "_")
+        for name, module in modules.items()
+    }
 
 
 def warm_up() -> None:
@@ -138,7 +175,28 @@ def warm_up() -> None:
     zones.load_zones()
     datetime.datetime.strptime("2024-01-01", "%Y-%m-%d")  # noqa: DTZ007  # only to import what it needs
     time.strptime("2024-01-01", "%Y-%m-%d")
-    for codec in ("latin-1", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "ascii", "idna", "punycode", "utf-8-sig", "cp437", "utf-7", "iso8859-15", "unicode_escape", "raw_unicode_escape", "shift_jis", "gbk", "big5", "euc_jp", "koi8-r"):
+    for codec in (
+        "latin-1",
+        "utf-16",
+        "utf-16-le",
+        "utf-16-be",
+        "utf-32",
+        "cp1252",
+        "ascii",
+        "idna",
+        "punycode",
+        "utf-8-sig",
+        "cp437",
+        "utf-7",
+        "iso8859-15",
+        "unicode_escape",
+        "raw_unicode_escape",
+        "shift_jis",
+        "gbk",
+        "big5",
+        "euc_jp",
+        "koi8-r",
+    ):
         "a".encode(codec)
     "\N{LATIN SMALL LETTER A}".encode("ascii", "namereplace")
 
@@ -157,7 +215,9 @@ _OPEN: tuple[Any, ...] = (
     contextlib.AbstractAsyncContextManager, difflib.SequenceMatcher,
 )  # fmt: skip
 _ENTRY_CLASSES = tuple(
-    entry for base in (typing.NamedTuple, typing.TypedDict) for entry in base.__mro_entries__((base,))  # type: ignore[attr-defined]  # both are functions with it
+    entry
+    for base in (typing.NamedTuple, typing.TypedDict)
+    for entry in base.__mro_entries__((base,))  # type: ignore[attr-defined]  # both are functions with it
 )
 """The hidden classes that `class X(NamedTuple)` and `class X(TypedDict)` really inherit from."""
 

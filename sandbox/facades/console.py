@@ -108,13 +108,17 @@ class Console:
         self.stdout: Any = OutputStream("stdout", write)
         self.stderr: Any = OutputStream("stderr", write)
 
-    def print(self, *values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False) -> None:
+    def print(
+        self, *values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False
+    ) -> None:
         """Print values to the log, or to `file`."""
         for label, text in (("sep", sep), ("end", end)):
             if text is not None and not isinstance(text, str):
                 raise TypeError(f"{label} must be None or a string, not {type(text).__name__}")
         separator = " " if sep is None else str.__str__(sep)
-        line = separator.join([str.__str__(str(value)) for value in values]) + ("\n" if end is None else str.__str__(end))
+        line = separator.join([str.__str__(str(value)) for value in values]) + (
+            "\n" if end is None else str.__str__(end)
+        )
         target = self.stdout if file is None else file
         target.write(line)
         if flush:

@@ -46,7 +46,12 @@ def heapq_members() -> dict[str, object]:
 
 
 def namedtuple(
-    typename: str, field_names: str | Iterable[str], *, rename: bool = False, defaults: Iterable[Any] | None = None, module: str | None = None
+    typename: str,
+    field_names: str | Iterable[str],
+    *,
+    rename: bool = False,
+    defaults: Iterable[Any] | None = None,
+    module: str | None = None,
 ) -> type:
     """Create a named tuple class; field names are identifiers without a leading underscore."""
     del module

@@ -36,7 +36,11 @@ class CheckedEnumType(enum.EnumMeta):
 def _checked_members(wanted: Any) -> list[tuple[str, Any]] | list[str]:
     if isinstance(wanted, str):
         wanted = str.__str__(wanted).replace(",", " ").split()
-    items = list(wanted.items()) if isinstance(wanted, Mapping) else [item if isinstance(item, str) else tuple(item) for item in wanted]
+    items = (
+        list(wanted.items())
+        if isinstance(wanted, Mapping)
+        else [item if isinstance(item, str) else tuple(item) for item in wanted]
+    )
     for item in items:
         name = item if isinstance(item, str) else item[0]
         if type(name) is not str or names.is_dunder(name) or names.looks_like_guard(name):
@@ -72,6 +76,6 @@ def enum_members() -> dict[str, object]:
     for base in ENUM_BASES:
         base.__module__ = "enum"
     members: dict[str, object] = {base.__name__: base for base in ENUM_BASES}
-    for name in "CONFORM CONTINUOUS EJECT KEEP NAMED_FLAGS STRICT UNIQUE FlagBoundary auto member nonmember property unique verify EnumCheck".split():
+    for name in ["CONFORM", "CONTINUOUS", "EJECT", "KEEP", "NAMED_FLAGS", "STRICT", "UNIQUE", "FlagBoundary", "auto", "member", "nonmember", "property", "unique", "verify", "EnumCheck"]:
         members[name] = getattr(enum, name)
     return members

@@ -128,7 +128,9 @@ class _SingleDispatch:
             return lambda function: self._dispatcher.register(target, function)
         annotations = [value for name, value in cls.__annotations__.items() if name != "return"]
         if not annotations:
-            raise TypeError("register needs a type: write @function.register(int), or annotate the first parameter")
+            raise TypeError(
+                "register needs a type: write @function.register(int), or annotate the first parameter"
+            )
         self._dispatcher.register(_dispatch_class(annotations[0]), cls)
         return cls
 
@@ -147,7 +149,10 @@ class _SingleDispatch:
 
 def _dispatch_class(cls: Any) -> Any:
     if isinstance(cls, str):
-        known = {kind.__name__: kind for kind in (int, float, str, list, dict, set, tuple, bool, bytes, complex, frozenset, object)}
+        known = {
+            kind.__name__: kind
+            for kind in (int, float, str, list, dict, set, tuple, bool, bytes, complex, frozenset, object)
+        }
         if cls in known:
             return known[cls]
         raise TypeError(f"the annotation {cls!r} is text; write @function.register({cls})")

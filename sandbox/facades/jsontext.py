@@ -11,5 +11,6 @@ import json
 def json_members() -> dict[str, object]:
     """Return what `import json` offers."""
     return {
-        name: getattr(json, name) for name in ("JSONDecodeError", "JSONDecoder", "JSONEncoder", "dump", "dumps", "load", "loads")
+        name: getattr(json, name)
+        for name in ("JSONDecodeError", "JSONDecoder", "JSONEncoder", "dump", "dumps", "load", "loads")
     }

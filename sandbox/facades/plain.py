@@ -95,7 +95,10 @@ _LISTS: tuple[tuple[ModuleType, str], ...] = (
         "a85decode a85encode b16decode b16encode b32decode b32encode b32hexdecode b32hexencode b64decode b64encode b85decode "
         "b85encode decodebytes encodebytes standard_b64decode standard_b64encode urlsafe_b64decode urlsafe_b64encode",
     ),
-    (binascii, "Error Incomplete a2b_base64 a2b_hex a2b_qp b2a_base64 b2a_hex b2a_qp crc32 crc_hqx hexlify unhexlify"),
+    (
+        binascii,
+        "Error Incomplete a2b_base64 a2b_hex a2b_qp b2a_base64 b2a_hex b2a_qp crc32 crc_hqx hexlify unhexlify",
+    ),
     (
         hashlib,
         "algorithms_available algorithms_guaranteed blake2b blake2s md5 new pbkdf2_hmac scrypt sha1 sha224 sha256 sha384 sha3_224 "

@@ -18,7 +18,9 @@ _METHODS = (
 def random_members() -> dict[str, object]:
     """Return what `import random` offers to one program: a generator nobody else uses, freshly seeded."""
     generator = random.Random()  # noqa: S311  # the program asked for `random`; `secrets` is there too
-    members: dict[str, object] = {name: getattr(generator, name) for name in _METHODS.split() if hasattr(generator, name)}
+    members: dict[str, object] = {
+        name: getattr(generator, name) for name in _METHODS.split() if hasattr(generator, name)
+    }
     return {**members, "Random": random.Random, "SystemRandom": random.SystemRandom}
 
 

@@ -54,7 +54,9 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     return decorate if cls is None else decorate(cls)
 
 
-def make_dataclass(cls_name: str, fields: Iterable[Any], *, bases: tuple[type, ...] = (), **options: Any) -> type:
+def make_dataclass(
+    cls_name: str, fields: Iterable[Any], *, bases: tuple[type, ...] = (), **options: Any
+) -> type:
     """Create a data class from a list of names, (name, type) or (name, type, field)."""
     if "namespace" in options:
         raise TypeError("make_dataclass takes no namespace here; write a class statement with the methods")
@@ -81,14 +83,23 @@ def _fields_of(obj: Any, function: str) -> tuple[dataclasses.Field[Any], ...]:
 def asdict(obj: Any, *, dict_factory: Callable[..., Any] = dict) -> Any:
     """Return the fields as a dict, recursing into data classes, lists, tuples and dicts."""
     return dict_factory(
-        [(field.name, _convert(getattr(obj, field.name), lambda part: asdict(part, dict_factory=dict_factory))) for field in _fields_of(obj, "asdict")]
+        [
+            (
+                field.name,
+                _convert(getattr(obj, field.name), lambda part: asdict(part, dict_factory=dict_factory)),
+            )
+            for field in _fields_of(obj, "asdict")
+        ]
     )
 
 
 def astuple(obj: Any, *, tuple_factory: Callable[..., Any] = tuple) -> Any:
     """Return the fields as a tuple, recursing into data classes, lists, tuples and dicts."""
     return tuple_factory(
-        [_convert(getattr(obj, field.name), lambda part: astuple(part, tuple_factory=tuple_factory)) for field in _fields_of(obj, "astuple")]
+        [
+            _convert(getattr(obj, field.name), lambda part: astuple(part, tuple_factory=tuple_factory))
+            for field in _fields_of(obj, "astuple")
+        ]
     )
 
 

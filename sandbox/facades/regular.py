@@ -30,7 +30,17 @@ def re_members() -> dict[str, object]:
     """Return what `import re` offers."""
     flags = "A ASCII I IGNORECASE L LOCALE M MULTILINE S DOTALL U UNICODE X VERBOSE NOFLAG"
     members: dict[str, object] = {name: getattr(re, name) for name in flags.split() if hasattr(re, name)}
-    for name, position in (("compile", 1), ("match", 2), ("fullmatch", 2), ("search", 2), ("findall", 2), ("finditer", 2), ("split", 3), ("sub", 4), ("subn", 4)):
+    for name, position in (
+        ("compile", 1),
+        ("match", 2),
+        ("fullmatch", 2),
+        ("search", 2),
+        ("findall", 2),
+        ("finditer", 2),
+        ("split", 3),
+        ("sub", 4),
+        ("subn", 4),
+    ):
         members[name] = _without_debug(getattr(re, name), position)
     return {
         **members, "Match": re.Match, "Pattern": re.Pattern, "RegexFlag": re.RegexFlag, "error": re.error,

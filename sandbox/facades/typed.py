@@ -10,7 +10,7 @@ import types
 import typing
 from typing import Any
 
-from sandbox.guards.exposure import stand_in
+from sandbox.guards.exposure import expose_type, stand_in
 
 _TYPING = (
     "AbstractSet Annotated Any AnyStr AsyncContextManager AsyncGenerator AsyncIterable AsyncIterator Awaitable BinaryIO ByteString "
@@ -20,12 +20,14 @@ _TYPING = (
     "ParamSpecArgs ParamSpecKwargs Pattern Protocol ReadOnly Required Reversible Self Sequence Set Sized SupportsAbs SupportsBytes "
     "SupportsComplex SupportsFloat SupportsIndex SupportsInt SupportsRound Text TextIO Tuple Type TypeAlias TypeAliasType TypeGuard "
     "TypeIs TypeVar TypeVarTuple TypedDict Union Unpack ValuesView assert_never assert_type cast dataclass_transform final "
-    "get_args get_origin is_typeddict no_type_check overload override reveal_type"
+    "get_args get_origin is_typeddict no_type_check overload override"
 )
 
 
 def _runtime_checkable(cls: Any) -> Any:
-    raise TypeError("runtime protocols are not part of the language: test for the attribute with hasattr(), or inherit from an ABC")
+    raise TypeError(
+        "runtime protocols are not part of the language: test for the attribute with hasattr(), or inherit from an ABC"
+    )
 
 
 class _AbstractMeta:
@@ -42,20 +44,42 @@ class _AbstractMeta:
 
 def typing_members() -> dict[str, object]:
     """Return what `import typing` offers."""
-    members: dict[str, object] = {name: getattr(typing, name) for name in _TYPING.split() if hasattr(typing, name)}
-    for name in ("get_args", "reveal_type"):
-        members.pop(name)
-    return {**members, "TYPE_CHECKING": False, "get_args": get_args, "runtime_checkable": _runtime_checkable}
+    members: dict[str, object] = {
+        name: getattr(typing, name) for name in _TYPING.split() if hasattr(typing, name)
+    }
+    # These write marks on whatever they are given.
+    marks = ("final", "no_type_check", "overload", "override")
+    members.update({name: _unmarked for name in marks if name in members})
+    return {
+        **members,
+        "TYPE_CHECKING": False,
+        "dataclass_transform": _dataclass_transform,
+        "get_origin": get_origin,
+        "runtime_checkable": _runtime_checkable,
+    }
 
 
-def get_args(tp: Any) -> tuple[Any, ...]:
-    """Return the type arguments of a generic alias, with `type` shown as programs know it."""
-    return tuple(stand_in(type) if arg is type else arg for arg in typing.get_args(tp))
+def _unmarked(arg: Any) -> Any:
+    return arg
+
+
+def _dataclass_transform(**options: Any) -> Any:
+    del options
+    return _unmarked
+
+
+def get_origin(tp: Any) -> Any:
+    """Return the class behind a generic alias, as programs know it."""
+    origin = typing.get_origin(tp)
+    return expose_type(origin) if isinstance(origin, type) else origin
 
 
 def types_members() -> dict[str, object]:
     """Return what `import types` offers: a plain namespace, and names for isinstance."""
-    members: dict[str, object] = {"SimpleNamespace": types.SimpleNamespace, "MappingProxyType": types.MappingProxyType}
+    members: dict[str, object] = {
+        "SimpleNamespace": types.SimpleNamespace,
+        "MappingProxyType": types.MappingProxyType,
+    }
     named = (
         "AsyncGeneratorType BuiltinFunctionType BuiltinMethodType CoroutineType FunctionType GeneratorType LambdaType MethodType "
         "ModuleType TracebackType FrameType CodeType"

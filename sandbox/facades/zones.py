@@ -12,7 +12,6 @@ import zoneinfo
 from typing import Any
 
 
-
 @functools.cache
 def zone_data() -> dict[str, bytes]:
     """Return the raw data of every zone by its key; read from disk the first time."""

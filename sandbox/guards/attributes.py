@@ -15,10 +15,16 @@ from abc import ABCMeta
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from sandbox.guards import formatting
+from sandbox.guards import formatting, hardening
 from sandbox.guards.exposure import expose_type
-from sandbox.guards.ownership import OWNED, class_dict, is_program_class, is_program_function, is_program_instance
-from sandbox.guards.readonly import module_name, FrozenModule
+from sandbox.guards.ownership import (
+    OWNED,
+    class_dict,
+    is_program_class,
+    is_program_function,
+    is_program_instance,
+)
+from sandbox.guards.readonly import FrozenModule, module_name
 from sandbox.policy import names
 from sandbox.values import FrozenDict, FrozenList
 
@@ -34,10 +40,12 @@ _PLAIN_CONTAINERS = frozenset({list, dict, set, bytearray})
 
 _IN_PLACE = frozenset(
     f"__{name}__"
-    for name in "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior setitem delitem".split()
+    for name in ["iadd", "isub", "imul", "imatmul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ixor", "ior", "setitem", "delitem"]
 )
 _CHANGING = _IN_PLACE | {"__init__", "__setattr__", "__delattr__", "__post_init__"}
-_CLASS_HOOKS = frozenset({"__init__", "__new__", "__setattr__", "__delattr__", "__getattr__", "__init_subclass__", "__post_init__"})
+_CLASS_HOOKS = frozenset(
+    {"__init__", "__new__", "__setattr__", "__delattr__", "__getattr__", "__init_subclass__", "__post_init__"}
+)
 
 _super_self: Any = super.__dict__["__self__"]
 _super_class: Any = super.__dict__["__thisclass__"]
@@ -51,11 +59,11 @@ def read(ob: Any, name: str, *, literal: bool = True) -> Any:
         ob: Any object.
         name: The attribute.
         literal: The name stands in the source; False for one that arrived as a string.
+
     Raises:
         AttributeError: There is none, or programs may not read it.
     """
-    if type(name) is not str:
-        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+    _check_spelling(ob, name)
     if name[:1] == "_" and name != "_":
         if names.is_dunder(name):
             return _read_dunder(ob, name)
@@ -75,10 +83,13 @@ def read(ob: Any, name: str, *, literal: bool = True) -> Any:
 
 def write(ob: Any, name: str, value: Any) -> None:
     """Set attribute `name` of an object that belongs to the program."""
-    if type(name) is not str:
-        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+    _check_spelling(ob, name)
     if names.is_dunder(name):
-        if name in names.SETTABLE_ATTRIBUTES and type(value) is str and (is_program_function(ob) or is_program_object(ob)):
+        if (
+            name in names.SETTABLE_ATTRIBUTES
+            and type(value) is str
+            and (is_program_function(ob) or is_program_object(ob))
+        ):
             setattr(ob, name, value)
             return
         raise AttributeError(f"the attribute {name!r} cannot be set; define it in the class body")
@@ -88,8 +99,7 @@ def write(ob: Any, name: str, value: Any) -> None:
 
 def delete(ob: Any, name: str) -> None:
     """Delete attribute `name` of an object that belongs to the program."""
-    if type(name) is not str:
-        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+    _check_spelling(ob, name)
     if names.is_dunder(name):
         raise AttributeError(f"the attribute {name!r} cannot be deleted")
     _require_writable(ob, name)
@@ -130,6 +140,13 @@ def guard(ob: Any) -> Any:
 # ---------------------------------------------------------------------- refusals
 
 
+def _check_spelling(ob: Any, name: Any) -> None:
+    if type(name) is not str:
+        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+    if name[:1] == names.HOOK_PREFIX:
+        raise AttributeError(f"{_describe(ob)} has no attribute {name!r}")
+
+
 def _refuse_read(ob: Any, name: str) -> NoReturn:
     raise AttributeError(f"the attribute {name!r} of {_describe(ob)} cannot be read here")
 
@@ -143,13 +160,17 @@ def _describe(ob: Any) -> str:
 
 
 def _require_writable(ob: Any, name: str) -> None:
+    if name in names.MACHINERY_NAMES:
+        raise AttributeError(f"the attribute {name!r} is reserved")
     if is_program_object(ob) or is_program_function(ob):
         return
     kind = type(ob)
     if kind is types.SimpleNamespace or kind is decimal.Context:
         return
     if isinstance(ob, _FROZEN):
-        raise AttributeError(f"tool results are read-only and have keys, not attributes: copy = dict(value); copy[{name!r}] = ...")
+        raise AttributeError(
+            f"tool results are read-only and have keys, not attributes: copy = dict(value); copy[{name!r}] = ..."
+        )
     if kind in (dict, list, str, int, float, tuple, type(None), bool):
         raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
     raise AttributeError(f"{_describe(ob)} is read-only; attribute {name!r} cannot be set or deleted")
@@ -192,7 +213,10 @@ def _read_dynamic(ob: Any, name: str) -> Any:
 def _read_checked(ob: Any, name: str) -> Any:
     if name == "mro":
         if not isinstance(ob, type):
-            return getattr(ob, name)
+            result = getattr(ob, name)
+            if isinstance(result, (*_UNBOUND, types.BuiltinMethodType)):
+                _refuse_read(ob, name)
+            return result
         if not is_program_class(ob):
             _refuse_read(ob, name)
         if any(name in class_dict(base) for base in ob.__mro__):
@@ -202,6 +226,11 @@ def _read_checked(ob: Any, name: str) -> Any:
         result = getattr(ob, name)
         if getattr(result, "__func__", None) is ABCMeta.register:
             raise AttributeError("abstract classes have no register() here: inherit from the class instead")
+        return result
+    if name in names.ACCESSORS:
+        result = getattr(ob, name)
+        if type(result) is types.FunctionType and not is_program_function(result):
+            _refuse_read(ob, name)
         return result
     if is_program_object(ob) or (name in ("send", "throw") and type(ob) is types.GeneratorType):
         return getattr(ob, name)
@@ -228,13 +257,20 @@ def _read_private(ob: Any, name: str, *, literal: bool) -> Any:
     else:
         first = type(ob)
         owner, found = is_program_class(first), _find(first.__mro__, name)
-    if owner and (found is None or is_program_class(found)):
+    if owner and (found is None or is_program_class(found)) and not _set_by_machinery(first, name):
         return getattr(ob, name)
     if name in names.NAMED_TUPLE_NAMES and issubclass(first, tuple) and (literal or owner):
         return getattr(ob, name)
     if name in names.ENUM_NAMES and owner and issubclass(first, enum.Enum) and name in ("_value_", "_name_"):
         return getattr(ob, name)
     return _refuse_read(ob, name)
+
+
+def _set_by_machinery(cls: type, name: str) -> bool:
+    """Whether a metaclass of the standard library put `name` on a program's class for its own use."""
+    if name in names.MACHINERY_NAMES:
+        return True
+    return isinstance(cls, enum.EnumMeta) and (names.looks_like_guard(name) or name in names.ENUM_NAMES)
 
 
 def _find(mro: tuple[type, ...], name: str) -> type | None:
@@ -263,7 +299,11 @@ def _read_dunder(ob: Any, name: str) -> Any:
     if found is not None and is_program_class(found):
         return getattr(ob, name)
     if is_program_instance(ob):
-        return _named_setter(getattr(ob, name), name) if name in ("__setattr__", "__delattr__") else _bound_or_new(ob, name)
+        return (
+            _named_setter(getattr(ob, name), name)
+            if name in ("__setattr__", "__delattr__")
+            else _bound_or_new(ob, name)
+        )
     if name in _CLASS_HOOKS or found is None:
         if found is None:
             return getattr(ob, name) if not isinstance(ob, FrozenModule) else _refuse_read(ob, name)
@@ -293,8 +333,12 @@ def _read_super(ob: Any, name: str) -> Any:
     result = getattr(ob, name)
     if name == "__new__":
         return _checked_new(result)
-    if name in ("__setattr__", "__delattr__") and not isinstance(result, types.MethodType | _UNBOUND):  # type: ignore[arg-type]  # a tuple of types in a union test
+    if name in ("__setattr__", "__delattr__") and not isinstance(result, (types.MethodType, *_UNBOUND)):
         return _named_setter(result, name)
+    if type(result) is types.FunctionType and not is_program_function(result):
+        start = _super_class.__get__(ob)
+        mro = _super_self_class.__get__(ob).__mro__
+        result = hardening.checked(result, _find(mro[mro.index(start) + 1 :], name) or start)
     return _checked_unbound(result, name)
 
 
@@ -307,6 +351,9 @@ def _read_class_method(ob: type, name: str) -> Any:
     result = getattr(ob, name)
     if name == "__new__":
         return _checked_new(result)
+    if type(result) is types.FunctionType:
+        # A base written in Python does not check its receiver itself.
+        result = hardening.checked(result, found)
     return _checked_unbound(result, name)
 
 
@@ -320,8 +367,13 @@ def _checked_unbound(result: Any, name: str) -> Any:
         return result
 
     def changing(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not (is_program_instance(self) or (type(self) in _PLAIN_CONTAINERS and name not in ("__setattr__", "__delattr__"))):
-            raise TypeError(f"{name} can be called on objects of this program's classes, not on {_describe(self)}")
+        if not (
+            is_program_instance(self)
+            or (type(self) in _PLAIN_CONTAINERS and name not in ("__setattr__", "__delattr__"))
+        ):
+            raise TypeError(
+                f"{name} can be called on objects of this program's classes, not on {_describe(self)}"
+            )
         if name in ("__setattr__", "__delattr__"):
             _check_settable(args)
         return result(self, *args, **kwargs)
@@ -349,8 +401,13 @@ def _checked_new(result: Callable[..., Any]) -> Any:
         return result
 
     def new(cls: type, /, *args: Any, **kwargs: Any) -> Any:
-        if not (isinstance(cls, type) and (is_program_class(cls) or cls in (object, int, float, str, tuple, frozenset, bytes, complex))):
-            raise TypeError("__new__ can create objects of this program's classes only; call the class itself")
+        if not (
+            isinstance(cls, type)
+            and (is_program_class(cls) or cls in (object, int, float, str, tuple, frozenset, bytes, complex))
+        ):
+            raise TypeError(
+                "__new__ can create objects of this program's classes only; call the class itself"
+            )
         return result(cls, *args, **kwargs)
 
     new.__name__ = new.__qualname__ = "__new__"
@@ -360,7 +417,11 @@ def _checked_new(result: Callable[..., Any]) -> Any:
 def _read_dict(ob: Any, name: str) -> Any:
     if isinstance(ob, type):
         if is_program_class(ob):
-            return {key: value for key, value in class_dict(ob).items() if key[:1] != names.HOOK_PREFIX and not names.is_dunder(key)}
+            return {
+                key: value
+                for key, value in class_dict(ob).items()
+                if key[:1] != names.HOOK_PREFIX and not names.is_dunder(key)
+            }
     elif type(ob) in OWNED or type(ob) is types.SimpleNamespace:
         return ob.__dict__
     elif is_program_instance(ob):

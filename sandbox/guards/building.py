@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from sandbox.facades import catalogue
 from sandbox.facades.console import Console
 from sandbox.facades.functions import guarded_getattr
-from sandbox.guards import attributes, classes, exposure, ownership
+from sandbox.guards import attributes, classes, exposure, hardening, ownership
 from sandbox.guards.imports import make_import
 from sandbox.guards.readonly import FrozenModule, members_of
 from sandbox.policy import names, results
@@ -22,14 +22,12 @@ from sandbox.values import FrozenDict, FrozenList
 
 Write = Callable[[str, str], None]
 
-_PLAIN_BUILTINS = (
-    "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter float "
-    "format frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next object oct ord pow property "
-    "range repr reversed round set slice sorted staticmethod str sum tuple zip NotImplemented Ellipsis __build_class__"
-).split()
+_PLAIN_BUILTINS = ["abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "classmethod", "complex", "dict", "divmod", "enumerate", "filter", "float", "format", "frozenset", "hash", "hex", "id", "int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "memoryview", "min", "next", "object", "oct", "ord", "pow", "property", "range", "repr", "reversed", "round", "set", "slice", "sorted", "staticmethod", "str", "sum", "tuple", "zip", "NotImplemented", "Ellipsis", "__build_class__"]
 
 _EXCEPTIONS = tuple(
-    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
 )
 
 UNAVAILABLE: dict[str, tuple[type[Exception], str]] = {
@@ -96,7 +94,11 @@ def build_globals(
 def builtin_names() -> tuple[str, ...]:
     """Return the names a program finds without importing, sorted; the unavailable ones left out."""
     streams = Console(lambda stream, text: None)
-    return tuple(sorted(name for name in _builtins(streams, {}) if name not in UNAVAILABLE and not names.is_dunder(name)))
+    return tuple(
+        sorted(
+            name for name in _builtins(streams, {}) if name not in UNAVAILABLE and not names.is_dunder(name)
+        )
+    )
 
 
 def _builtins(streams: Console, hints: Mapping[str, str]) -> dict[str, Any]:
@@ -176,6 +178,7 @@ def prepare() -> None:
     plain_types = {value for name in _PLAIN_BUILTINS if isinstance(value := getattr(builtins, name), type)}
     exposure.PUBLISHED.update(exception_types | plain_types)
     classes.OPEN_BASES.update(exception_types - {BaseExceptionGroup, ExceptionGroup})
+    hardening.harden(exposure.PUBLISHED | classes.OPEN_BASES)
     ownership.RECEIVERS.update(_INSTANCE_RECEIVERS)
 
 

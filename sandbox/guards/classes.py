@@ -35,10 +35,14 @@ class ClassBuilder:
         for base in bases:
             kind = type(base)
             if base is type_stand_in or (isinstance(base, type) and issubclass(base, type)):
-                raise TypeError(f"class {name!r}: metaclasses are not part of the language; use __init_subclass__ or a decorator")
+                raise TypeError(
+                    f"class {name!r}: metaclasses are not part of the language; use __init_subclass__ or a decorator"
+                )
             if not isinstance(base, type) or not (is_program_class(base) or base in OPEN_BASES):
                 shown = base.__name__ if isinstance(base, type) else kind.__name__
-                raise TypeError(f"class {name!r} cannot inherit from {shown!r} here; keep an object of it in an attribute instead")
+                raise TypeError(
+                    f"class {name!r} cannot inherit from {shown!r} here; keep an object of it in an attribute instead"
+                )
             if issubclass(winner, kind):
                 continue
             if not issubclass(kind, winner):
@@ -60,7 +64,12 @@ class ClassBuilder:
 def _check_namespace(name: str, namespace: dict[str, Any]) -> None:
     for key in namespace:
         # The policy has checked every name; these two are set by the interpreter, the rest is a second look.
-        if names.is_dunder(key) and key not in names.DEFINABLE_METHODS and key not in _SET_BY_INTERPRETER and key not in names.MODULE_STYLE_NAMES:
+        if (
+            names.is_dunder(key)
+            and key not in names.DEFINABLE_METHODS
+            and key not in _SET_BY_INTERPRETER
+            and key not in names.MODULE_STYLE_NAMES
+        ):
             raise TypeError(f"class {name!r} cannot define {key!r}")
     if "__slots__" in namespace:
         dict.__setitem__(namespace, "__slots__", _checked_names(name, "__slots__", namespace["__slots__"]))

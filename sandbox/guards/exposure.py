@@ -54,7 +54,9 @@ def stand_in(real: type) -> type:
     """Return the stand-in of a class: its name, its place in isinstance, and nothing else."""
     known = _opaque.get(real)
     if known is None:
-        known = _opaque[real] = _StandInMeta(real.__name__, (), {"__slots__": (), "__module__": "builtins", "__doc__": None})
+        known = _opaque[real] = _StandInMeta(
+            real.__name__, (), {"__slots__": (), "__module__": "builtins", "__doc__": None}
+        )
         _real[known] = real
     return known
 

@@ -6,10 +6,9 @@ Knows: templates. Does not know: which attributes are allowed (a reader is passe
 from __future__ import annotations
 
 import string
+from _string import formatter_field_name_split
 from collections.abc import Callable, Mapping
 from typing import Any
-
-from _string import formatter_field_name_split
 
 from sandbox.policy.transform import reads_no_attributes
 
@@ -59,7 +58,9 @@ def unbound(name: str, read: Reader) -> Callable[..., str]:
 
     def format_text(template: str, /, *args: Any, **kwargs: Any) -> str:
         if not isinstance(template, str):
-            raise TypeError(f"descriptor '{name}' for 'str' objects doesn't apply to a '{type(template).__name__}' object")
+            raise TypeError(
+                f"descriptor '{name}' for 'str' objects doesn't apply to a '{type(template).__name__}' object"
+            )
         return _format(template, name, read, args, kwargs)
 
     format_text.__name__ = format_text.__qualname__ = name

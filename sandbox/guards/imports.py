@@ -12,9 +12,23 @@ from typing import Any
 from sandbox.facades import catalogue
 from sandbox.guards.readonly import FrozenModule, members_of
 
-_INTERNAL = frozenset({"_strptime", "_pylong", "unicodedata", "warnings", "_io", "time", "copyreg", "collections.abc", "decimal", "_decimal"})
+_INTERNAL = frozenset(
+    {
+        "_strptime",
+        "_pylong",
+        "unicodedata",
+        "warnings",
+        "_io",
+        "time",
+        "copyreg",
+        "collections.abc",
+        "decimal",
+        "_decimal",
+    }
+)
 """Modules that C code imports on the program's stack (`datetime.strptime` needs `_strptime`). The import machinery takes
 the real module from its own table afterwards and throws our answer away, so the answer need not be a module."""
+
 
 class RefusedImportError(ModuleNotFoundError):
     """There is no such module here. Caught by `except ModuleNotFoundError`, and called what the documentation calls it."""
@@ -33,7 +47,9 @@ def make_import(modules: Mapping[str, Any]) -> Callable[..., Any]:
         modules: Every importable module by its full name; values need not be facades.
     """
 
-    def import_module(name: Any, globals: Any = None, locals: Any = None, fromlist: Any = None, level: int = 0) -> Any:  # noqa: A002  # the signature the interpreter calls
+    def import_module(
+        name: Any, globals: Any = None, locals: Any = None, fromlist: Any = None, level: int = 0
+    ) -> Any:  # the signature the interpreter calls
         del globals, locals
         if type(name) is not str or level:
             raise ImportError("relative imports have nothing to refer to; import a module by its full name")
@@ -59,7 +75,9 @@ def refusal(name: str, modules: Mapping[str, Any]) -> str:
         close = difflib.get_close_matches(name, modules, 1)
         hint = f"did you mean {close[0]!r}?" if close else None
     listed = ", ".join(sorted(modules))
-    return f"No module named {name!r} here" + (f": {hint}" if hint else "") + f". Importable modules: {listed}"
+    return (
+        f"No module named {name!r} here" + (f": {hint}" if hint else "") + f". Importable modules: {listed}"
+    )
 
 
 def _check_member(module: Any, name: str, wanted: str) -> None:
@@ -73,4 +91,6 @@ def _check_member(module: Any, name: str, wanted: str) -> None:
     except AttributeError as error:
         reason = str(error).partition("; ")[2]
         text = f"cannot import name {wanted!r} from {name!r}"
-        raise ImportError(f"{text}; {reason}" if reason else f"{text}; it offers: {', '.join(offered)}", name=name) from None
+        raise ImportError(
+            f"{text}; {reason}" if reason else f"{text}; it offers: {', '.join(offered)}", name=name
+        ) from None

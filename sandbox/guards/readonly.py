@@ -25,7 +25,9 @@ class FrozenModule:
 
     __slots__ = ("__dict__",)
 
-    def __init__(self, name: str, members: Mapping[str, Any], missing: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, members: Mapping[str, Any], missing: Mapping[str, str] | None = None
+    ) -> None:
         self.__dict__.update(members)
         self.__dict__[_NAME] = name
         self.__dict__[":missing"] = dict(missing or {})

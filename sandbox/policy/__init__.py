@@ -4,4 +4,11 @@ from sandbox.policy.program import PROGRAM_FILE, CompiledProgram, compile_progra
 from sandbox.policy.refusals import ProgramRefusedError, Refusal
 from sandbox.policy.results import ProgramResult
 
-__all__ = ["PROGRAM_FILE", "CompiledProgram", "ProgramRefusedError", "ProgramResult", "Refusal", "compile_program"]
+__all__ = [
+    "PROGRAM_FILE",
+    "CompiledProgram",
+    "ProgramRefusedError",
+    "ProgramResult",
+    "Refusal",
+    "compile_program",
+]

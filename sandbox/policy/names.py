@@ -15,14 +15,32 @@ binding position can shadow a guard, whatever construct a later Python adds."""
 ENTRY_NAME = "<module>"
 """Name of the coroutine function a program becomes; what a traceback shows for the program's own level."""
 
-FRAME_ATTRIBUTES = frozenset(INSPECT_ATTRIBUTES) | {"f_trace_lines", "f_trace_opcodes", "gi_suspended", "cr_suspended"}
+FRAME_ATTRIBUTES = frozenset(INSPECT_ATTRIBUTES) | {
+    "f_trace_lines",
+    "f_trace_opcodes",
+    "gi_suspended",
+    "cr_suspended",
+}
 """Attributes of frames, tracebacks, code objects and suspended functions. Refused wherever they are written."""
 
 INSPECTION_PREFIXES = ("tb_", "f_", "co_", "gi_", "cr_", "ag_")
 """Any other attribute that starts so is read through a guard, which refuses it on interpreter objects only."""
 
 MUTATORS = frozenset(
-    {"append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "move_to_end"}
+    {
+        "append",
+        "extend",
+        "insert",
+        "remove",
+        "pop",
+        "clear",
+        "sort",
+        "reverse",
+        "update",
+        "setdefault",
+        "popitem",
+        "move_to_end",
+    }
 )
 """Methods of list, dict and OrderedDict that change the receiver. Taken from the class instead of the object they would
 change a frozen value as well, since C code writes past an overriding method."""
@@ -30,7 +48,10 @@ change a frozen value as well, since C code writes past an overriding method."""
 LOOP_INTERNALS = frozenset({"get_loop", "get_coro", "get_stack", "print_stack", "get_context"})
 """Methods of asyncio tasks and futures that lead to the event loop, to frames or to host state."""
 
-RECEIVER_CHECKED = LOOP_INTERNALS | {"send", "throw", "register", "mro"}
+ACCESSORS = frozenset({"fget", "fset", "fdel"})
+"""The functions behind a property; of a property of the standard library they are functions without a receiver check."""
+
+RECEIVER_CHECKED = LOOP_INTERNALS | ACCESSORS | {"send", "throw", "register", "mro"}
 """Public attributes that are dangerous on some objects of the interpreter and ordinary on objects of a program."""
 
 ALWAYS_DYNAMIC = frozenset({"format", "format_map", "obj"})
@@ -39,9 +60,22 @@ ALWAYS_DYNAMIC = frozenset({"format", "format_map", "obj"})
 GUARDED_PUBLIC = MUTATORS | RECEIVER_CHECKED | ALWAYS_DYNAMIC
 
 ENUM_NAMES = frozenset(
-    {"_missing_", "_generate_next_value_", "_ignore_", "_order_", "_value_", "_name_", "_value2member_map_", "_member_map_", "_member_names_"}
+    {
+        "_missing_",
+        "_generate_next_value_",
+        "_ignore_",
+        "_order_",
+        "_value_",
+        "_name_",
+        "_value2member_map_",
+        "_member_map_",
+        "_member_names_",
+    }
 )
 """Documented single-underscore names of enum bodies; they look like guard names and are not."""
+
+MACHINERY_NAMES = frozenset({"_abc_impl", "_is_protocol", "_is_runtime_protocol", "_paramspec_tvars"})
+"""Private names by which `abc` and `typing` keep state on the classes they make; a program neither sets nor reads them."""
 
 NAMED_TUPLE_NAMES = frozenset({"_fields", "_asdict", "_replace", "_make", "_field_defaults"})
 """Documented leading-underscore attributes of named tuples."""
@@ -67,17 +101,14 @@ DEFINABLE_METHODS = frozenset(
         # Contexts and awaiting.
         "enter exit await aiter anext aenter aexit "
         # Copying: our own copy functions call these.
-        "copy deepcopy replace "
+        "copy deepcopy "
     ).split()
 )
 """Dunder names a class of the program may define, as a method or by assignment."""
 
 MODULE_STYLE_NAMES = frozenset(
     f"__{name}__"
-    for name in (
-        "author authors version version_info all license licence copyright credits maintainer email status date title "
-        "description url uri contact revision created updated program docformat summary project doc updated_at"
-    ).split()
+    for name in ["author", "authors", "version", "version_info", "all", "license", "licence", "copyright", "credits", "maintainer", "email", "status", "date", "title", "description", "url", "uri", "contact", "revision", "created", "updated", "program", "docformat", "summary", "project", "doc", "updated_at"]
 )
 """Dunder variables by which files describe themselves; plain variables here."""
 
@@ -89,8 +120,29 @@ TEXT_ATTRIBUTES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"
 
 READABLE_ATTRIBUTES = (
     TEXT_ATTRIBUTES
-    | (DEFINABLE_METHODS - {"__del__", "__get__", "__set__", "__delete__", "__set_name__", "__await__", "__slots__", "__match_args__"})
-    | {"__dict__", "__annotations__", "__wrapped__", "__members__", "__notes__", "__defaults__", "__kwdefaults__", "__version__"}
+    | (
+        DEFINABLE_METHODS
+        - {
+            "__del__",
+            "__get__",
+            "__set__",
+            "__delete__",
+            "__set_name__",
+            "__await__",
+            "__slots__",
+            "__match_args__",
+        }
+    )
+    | {
+        "__dict__",
+        "__annotations__",
+        "__wrapped__",
+        "__members__",
+        "__notes__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__version__",
+    }
 )
 """Dunder attributes that may be written in source text; what each yields is decided by a guard at run time."""
 
@@ -113,10 +165,16 @@ REFUSED_CALLS: dict[str, tuple[str, str]] = {
         "compile() is not part of the language: text never becomes code here",
         "write the code directly; for regular expressions use re.compile",
     ),
-    "breakpoint": ("breakpoint() is not part of the language: no debugger is attached", "use print() to see a value"),
+    "breakpoint": (
+        "breakpoint() is not part of the language: no debugger is attached",
+        "use print() to see a value",
+    ),
     "globals": ("globals() is not part of the language", "keep your own values in a dict"),
     "locals": ("locals() is not part of the language", "keep your own values in a dict"),
-    "vars": ("vars() is not part of the language", "read obj.__dict__ of your own object, or dataclasses.asdict(obj)"),
+    "vars": (
+        "vars() is not part of the language",
+        "read obj.__dict__ of your own object, or dataclasses.asdict(obj)",
+    ),
 }
 """Builtins refused at compile time unless the program binds the name itself: what was refused, what to write instead."""
 

@@ -4,7 +4,6 @@ Knows: the steps and their errors. Does not know: what is allowed, objects, the 
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -38,13 +37,19 @@ class CompiledProgram:
     entry_name: str = names.ENTRY_NAME
 
 
-def compile_program(source: str, *, provided: frozenset[str] = frozenset(), star_names: Mapping[str, tuple[str, ...]] | None = None) -> CompiledProgram:
+def compile_program(
+    source: str,
+    *,
+    provided: frozenset[str] = frozenset(),
+    star_names: Mapping[str, tuple[str, ...]] | None = None,
+) -> CompiledProgram:
     """Compile one program under the policy.
 
     Args:
         source: The program, the body of an async function. Any text at all.
         provided: Names bound before the program starts, besides the builtins, so that it may rebind them.
         star_names: For each module the names `from module import *` binds; the facades' own by default.
+
     Raises:
         ProgramRefusedError: The text is not Python, or not the language. Nothing else is raised, whatever the text.
     """
@@ -52,7 +57,11 @@ def compile_program(source: str, *, provided: frozenset[str] = frozenset(), star
         with warnings.catch_warnings():
             # A doubtful escape sequence in a program is not worth a line on the worker's stderr.
             warnings.simplefilter("ignore")
-            return _compile(source.removeprefix("\ufeff"), provided, _facade_star_names() if star_names is None else star_names)
+            return _compile(
+                source.removeprefix("\ufeff"),
+                provided,
+                _facade_star_names() if star_names is None else star_names,
+            )
     except ProgramRefusedError:
         raise
     except SyntaxError as error:
@@ -60,15 +69,24 @@ def compile_program(source: str, *, provided: frozenset[str] = frozenset(), star
     except UnicodeEncodeError as error:
         line = source.count("\n", 0, error.start) + 1
         column = error.start - source.rfind("\n", 0, error.start)
-        raise _refused(line, column, "the source holds half of a surrogate pair, which is not a character", slips.SURROGATE) from None
+        raise _refused(
+            line,
+            column,
+            "the source holds half of a surrogate pair, which is not a character",
+            slips.SURROGATE,
+        ) from None
     except (RecursionError, MemoryError):
-        raise _refused(1, 1, "the program is nested too deeply, or one expression is too long", slips.TOO_DEEP) from None
+        raise _refused(
+            1, 1, "the program is nested too deeply, or one expression is too long", slips.TOO_DEEP
+        ) from None
     except (ValueError, OverflowError, SystemError) as error:
         line = source.count("\n", 0, source.find("\0")) + 1 if "\0" in source else 1
         raise _refused(line, 1, str(error), None) from None
 
 
-def _refused(line: int, column: int, message: str, hint: str | None, error_type: str = "SyntaxError") -> ProgramRefusedError:
+def _refused(
+    line: int, column: int, message: str, hint: str | None, error_type: str = "SyntaxError"
+) -> ProgramRefusedError:
     return ProgramRefusedError((Refusal(line, column, message, hint),), error_type)
 
 
@@ -88,7 +106,9 @@ def _facade_star_names() -> Mapping[str, tuple[str, ...]]:
     return star_names()
 
 
-def _compile(source: str, provided: frozenset[str], star_names: Mapping[str, tuple[str, ...]]) -> CompiledProgram:
+def _compile(
+    source: str, provided: frozenset[str], star_names: Mapping[str, tuple[str, ...]]
+) -> CompiledProgram:
     source.encode()
     tree = ast.parse(source, PROGRAM_FILE, "exec")
     body = tree.body
@@ -99,7 +119,11 @@ def _compile(source: str, provided: frozenset[str], star_names: Mapping[str, tup
     transformer = PolicyTransformer(scopes, _LINE_END.split(source), keep_annotations=keep_annotations)
     transformer.visit_program(body)
     if transformer.refusals:
-        refusals = tuple(sorted(set(transformer.refusals), key=lambda refusal: (refusal.line, refusal.column, refusal.message)))
+        refusals = tuple(
+            sorted(
+                set(transformer.refusals), key=lambda refusal: (refusal.line, refusal.column, refusal.message)
+            )
+        )
         raise ProgramRefusedError(refusals[:MAX_REFUSALS], "PolicyError")
     module = _wrap(body, scopes.shared & (scopes.program.bindings.keys() | scopes.program.loads))
     code = compile(module, PROGRAM_FILE, "exec", flags=flags, dont_inherit=True, optimize=0)
@@ -112,13 +136,16 @@ def _take_future_imports(body: list[ast.stmt]) -> tuple[int, bool]:
     position = 1 if body and _is_docstring(body[0]) else 0
     while position < len(body):
         statement = body[position]
-        if not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__" and not statement.level):
+        if not (
+            isinstance(statement, ast.ImportFrom) and statement.module == "__future__" and not statement.level
+        ):
             break
         for alias in statement.names:
             feature = getattr(__future__, alias.name, None)
             if not isinstance(feature, __future__._Feature) or alias.name == "barry_as_FLUFL":  # noqa: SLF001  # the type of every feature
                 raise SyntaxError(
-                    f"future feature {alias.name} is not defined", (PROGRAM_FILE, alias.lineno, alias.col_offset + 1, None)
+                    f"future feature {alias.name} is not defined",
+                    (PROGRAM_FILE, alias.lineno, alias.col_offset + 1, None),
                 )
             flags |= feature.compiler_flag
         del body[position]
@@ -126,14 +153,20 @@ def _take_future_imports(body: list[ast.stmt]) -> tuple[int, bool]:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
 
 
 def _expand_star_imports(tree: ast.Module, star_names: Mapping[str, tuple[str, ...]]) -> None:
     """Spell out star imports at the program's own level, with the names the program uses."""
     used: set[str] | None = None
     for statement in tree.body:
-        if not (isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*" and not statement.level):
+        if not (
+            isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*" and not statement.level
+        ):
             continue
         available = star_names.get(statement.module or "")
         if available is None:
@@ -144,11 +177,17 @@ def _expand_star_imports(tree: ast.Module, star_names: Mapping[str, tuple[str, .
                 used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
             wanted = [name for name in available if name in used]
         if wanted == ["*"]:
-            statement.names = [ast.copy_location(ast.alias(name="any", asname=names.HOOK_PREFIX + "star"), statement)]
+            statement.names = [
+                ast.copy_location(ast.alias(name="any", asname=names.HOOK_PREFIX + "star"), statement)
+            ]
         elif wanted:
-            statement.names = [ast.copy_location(ast.alias(name=name, asname=None), statement) for name in wanted]
+            statement.names = [
+                ast.copy_location(ast.alias(name=name, asname=None), statement) for name in wanted
+            ]
         else:
-            statement.names = [ast.copy_location(ast.alias(name=available[0], asname=names.HOOK_PREFIX + "star"), statement)]  # type: ignore[index]  # a module has names
+            statement.names = [
+                ast.copy_location(ast.alias(name=available[0], asname=names.HOOK_PREFIX + "star"), statement)
+            ]  # type: ignore[index]  # a module has names
 
 
 def _return_last_value(body: list[ast.stmt]) -> None:
@@ -201,11 +240,13 @@ def _as_module_level(code: CodeType) -> CodeType:
         if isinstance(constant, CodeType):
             return _as_module_level(constant)
         # A class body stores its own qualified name from a constant.
-        if isinstance(constant, str) and constant == owner.co_qualname and constant.startswith(_QUALIFIED_PREFIX):
+        if (
+            isinstance(constant, str)
+            and constant == owner.co_qualname
+            and constant.startswith(_QUALIFIED_PREFIX)
+        ):
             return constant.removeprefix(_QUALIFIED_PREFIX)
         return constant
 
     constants = tuple(fix(constant, code) for constant in code.co_consts)
     return code.replace(co_consts=constants, co_qualname=code.co_qualname.removeprefix(_QUALIFIED_PREFIX))
-
-

@@ -1,3 +1,4 @@
+# ruff: noqa: D102, N815 -- the names are fixed by ast.NodeVisitor: visit_<NodeType>
 """Who binds which name where: the scope tree of one program.
 
 Knows: Python's scoping rules. Does not know: what is allowed.
@@ -26,7 +27,18 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 class Scope:
     """One scope and what its statements do to names."""
 
-    __slots__ = ("bindings", "children", "globals", "kind", "loads", "node", "nonlocals", "parameters", "parent", "rebound")
+    __slots__ = (
+        "bindings",
+        "children",
+        "globals",
+        "kind",
+        "loads",
+        "node",
+        "nonlocals",
+        "parameters",
+        "parent",
+        "rebound",
+    )
 
     def __init__(self, kind: Kind, node: ast.AST | None, parent: Scope | None) -> None:
         self.kind = kind
@@ -92,7 +104,10 @@ class ScopeTree(ast.NodeVisitor):
                 continue
             for name in scope.loads & scope.bindings.keys():
                 # `class A: size = size` reads the outer variable only if it is a global.
-                if name in self.program.bindings and self.resolve(scope.parent, name, nested=True) is self.program:
+                if (
+                    name in self.program.bindings
+                    and self.resolve(scope.parent, name, nested=True) is self.program
+                ):
                     shared.add(name)
         return shared
 
@@ -152,7 +167,9 @@ class ScopeTree(ast.NodeVisitor):
         owner = self.resolve(scope, name)
         if owner is None:
             owner = self.program if name in self.program.bindings else None
-        return owner is not None and any(value not in ("import", "def", "class") for value in owner.bindings[name])
+        return owner is not None and any(
+            value not in ("import", "def", "class") for value in owner.bindings[name]
+        )
 
     def steady_parameter(self, scope: Scope, name: str) -> Scope | None:
         """Return the function whose never rebound parameter `name` means in `scope`."""
@@ -346,7 +363,9 @@ class ScopeTree(ast.NodeVisitor):
             if extra is not None:
                 scope.bind(extra.arg, "parameter")
 
-    def _visit_comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
+    def _visit_comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    ) -> None:
         # The first iterable belongs to the surrounding scope.
         self.visit(node.generators[0].iter)
         scope = self._enter("comprehension", node)

@@ -20,11 +20,23 @@ _BY_MESSAGE: tuple[tuple[str, str], ...] = (
     ("'async for' outside", "write 'async def' instead of 'def' for the function around it"),
     ("'async with' outside", "write 'async def' instead of 'def' for the function around it"),
     ("'return' with value in async generator", "yield the value, or collect it in a list"),
-    ("unterminated string literal", 'close the quote on the same line; write \\n for a line break, or use """triple quotes"""'),
+    (
+        "unterminated string literal",
+        'close the quote on the same line; write \\n for a line break, or use """triple quotes"""',
+    ),
     ("unterminated triple-quoted", "close the string with the same three quotes"),
-    ("unterminated f-string", "inside {} use the other kind of quote, or compute the value in a variable first"),
-    ("f-string: expecting '}'", "inside {} use the other kind of quote, or compute the value in a variable first"),
-    ("f-string expression part cannot include a backslash", "compute the value in a variable before the f-string"),
+    (
+        "unterminated f-string",
+        "inside {} use the other kind of quote, or compute the value in a variable first",
+    ),
+    (
+        "f-string: expecting '}'",
+        "inside {} use the other kind of quote, or compute the value in a variable first",
+    ),
+    (
+        "f-string expression part cannot include a backslash",
+        "compute the value in a variable before the f-string",
+    ),
     ("f-string: single '}'", "write }} for a literal brace"),
     ("unexpected indent", "start the program's own statements in the first column"),
     ("inconsistent use of tabs", "indent with spaces only"),

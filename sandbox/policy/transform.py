@@ -1,3 +1,4 @@
+# ruff: noqa: D102, N802, N815 -- the names are fixed by ast.NodeVisitor: visit_<NodeType>
 """The rewriting half of the policy: refuse what is not the language, guard the few operations that need it.
 
 Knows: syntax trees and the name rules. Does not know: objects, modules, the worker.
@@ -19,10 +20,10 @@ once, at the start of its function.
 from __future__ import annotations
 
 import ast
+from _string import formatter_parser
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
-from _string import formatter_parser
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
 from sandbox.policy import names, wording
@@ -33,7 +34,9 @@ _Located = TypeVar("_Located", bound=ast.AST)
 _Visitor = Callable[["PolicyTransformer", ast.AST], Any]
 
 _LEAVES = tuple(
-    kind for base in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop) for kind in base.__subclasses__()
+    kind
+    for base in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+    for kind in base.__subclasses__()
 )
 _TEMPORARY = names.HOOK_PREFIX + "t"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -87,7 +90,7 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         column = len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "replace")) + 1
         self.refusals.append(Refusal(line, column, message, hint))
 
-    def error(self, node: ast.AST, info: str) -> None:  # noqa: ARG002  # replaces RestrictedPython's wording
+    def error(self, node: ast.AST, info: str) -> None:  # replaces RestrictedPython's wording
         """Record a refusal that the base class decided on."""
         self.refuse(node, *wording.construct(type(node).__name__))
 
@@ -98,7 +101,7 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         """Refuse a node type that has no visitor."""
         self.refuse(node, *wording.construct(type(node).__name__))
 
-    def check_name(self, node: ast.AST, name: str | None, allow_magic_methods: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  # the base class's signature
+    def check_name(self, node: ast.AST, name: str | None, allow_magic_methods: bool = False) -> None:  # the base class's signature
         """Check a name in a binding position."""
         if name is None:
             return
@@ -113,7 +116,9 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         kind = node.__class__
         visitor = self._visitors.get(kind)
         if visitor is None:
-            visitor = cast("_Visitor", getattr(type(self), "visit_" + kind.__name__, type(self).generic_visit))
+            visitor = cast(
+                "_Visitor", getattr(type(self), "visit_" + kind.__name__, type(self).generic_visit)
+            )
             self._visitors[kind] = visitor
         return visitor(self, node)
 
@@ -177,7 +182,8 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         shared = [
             name
             for name in node.names
-            if name in self._tree.shared and self._tree.resolve(self._scope.parent, name, nested=True) is self._tree.program
+            if name in self._tree.shared
+            and self._tree.resolve(self._scope.parent, name, nested=True) is self._tree.program
         ]
         if not shared:
             return node
@@ -204,7 +210,11 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
         if node.level:
-            self.refuse(node, "relative imports have nothing to refer to: a program is one file", "import a module by its full name")
+            self.refuse(
+                node,
+                "relative imports have nothing to refer to: a program is one file",
+                "import a module by its full name",
+            )
             return node
         for alias in node.names:
             self.check_name(alias, alias.asname or alias.name)
@@ -254,9 +264,17 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
             self.refuse(node, *wording.dunder_attribute(attr))
             return node
         first = self._super_receiver(value)
-        if first is not None and attr not in ("__setattr__", "__delattr__", "__new__", "__dict__", "__getattr__"):
+        if first is not None and attr not in (
+            "__setattr__",
+            "__delattr__",
+            "__new__",
+            "__dict__",
+            "__getattr__",
+        ):
             # Bound to an instance of the program's own class, the base's method can only change that instance.
-            node.value = self._choose(node, first, "owned", value, place(ast.Call(hook("guard"), [_copy_call(value)], []), node))
+            node.value = self._choose(
+                node, first, "owned", value, place(ast.Call(hook("guard"), [_copy_call(value)], []), node)
+            )
             return self._no_pattern(node)
         return self._dynamic(node, self.visit(value), attr)
 
@@ -304,11 +322,23 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
             return self._no_pattern(node)
         first = self._super_receiver(value) if mutator else None
         if first is not None:
-            node.value = self._choose(node, first, "owned", value, place(ast.Call(hook("guard"), [_copy_call(value)], []), node))
-        elif isinstance(value, ast.Constant | ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp) and mutator:
+            node.value = self._choose(
+                node, first, "owned", value, place(ast.Call(hook("guard"), [_copy_call(value)], []), node)
+            )
+        elif (
+            isinstance(
+                value,
+                ast.Constant | ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp,
+            )
+            and mutator
+        ):
             node.value = self.visit(value)
             return node
-        elif self._walrus_allowed and self._scope.kind in ("program", "function") and not _is_zero_argument_super(value):
+        elif (
+            self._walrus_allowed
+            and self._scope.kind in ("program", "function")
+            and not _is_zero_argument_super(value)
+        ):
             kept = ast.NamedExpr(ast.Name(_TEMPORARY, ast.Store()), self.visit(value))
             again = ast.Name(_TEMPORARY, ast.Load())
             slow = ast.Call(hook("guard"), [ast.Name(_TEMPORARY, ast.Load())], [])
@@ -324,15 +354,27 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
     def _no_pattern(self, node: _Located) -> _Located:
         """A pattern may hold dotted names only, so a guarded read cannot stand in one."""
         if self._in_pattern:
-            self.refuse(node, "this attribute cannot be read inside a pattern", "assign it to a variable and compare in a guard: case x if x == value")
+            self.refuse(
+                node,
+                "this attribute cannot be read inside a pattern",
+                "assign it to a variable and compare in a guard: case x if x == value",
+            )
         return node
 
     # ------------------------------------------------------------------ assignment
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Attribute) and target.attr in names.SETTABLE_ATTRIBUTES:
-            call = ast.Call(hook("setattr"), [self.visit(target.value), ast.Constant(target.attr), self.visit(node.value)], [])
+        if (
+            len(node.targets) == 1
+            and isinstance(target, ast.Attribute)
+            and target.attr in names.SETTABLE_ATTRIBUTES
+        ):
+            call = ast.Call(
+                hook("setattr"),
+                [self.visit(target.value), ast.Constant(target.attr), self.visit(node.value)],
+                [],
+            )
             return place(ast.Expr(call), node)
         return cast("ast.AST", self.node_contents_visit(node))
 
@@ -346,7 +388,11 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         return cast("ast.AST", self.node_contents_visit(node))
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        shared = self._scope is self._tree.program and isinstance(node.target, ast.Name) and node.target.id in self._tree.shared
+        shared = (
+            self._scope is self._tree.program
+            and isinstance(node.target, ast.Name)
+            and node.target.id in self._tree.shared
+        )
         node.target = self.visit(node.target)
         node.annotation = self._visit_annotation(node.annotation)
         if node.value is not None:
@@ -405,7 +451,11 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         while scope is not None and scope.kind == "comprehension":
             scope = scope.parent
         if scope is self._tree.program:
-            self.refuse(node, "'yield' outside function", "put the loop that yields into a def and iterate over its call")
+            self.refuse(
+                node,
+                "'yield' outside function",
+                "put the loop that yields into a def and iterate over its call",
+            )
         return self._native(node)
 
     visit_Yield = _visit_yield
@@ -417,7 +467,9 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
 
     # ------------------------------------------------------------------ comprehensions
 
-    def _visit_comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> ast.AST:
+    def _visit_comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    ) -> ast.AST:
         first = node.generators[0]
         outer_walrus, self._walrus_allowed = self._walrus_allowed, False
         first.iter = self.visit(first.iter)
@@ -470,7 +522,10 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self._visit_arguments(node.args)
         outer, self._scope = self._scope, self._tree.scopes[node]
-        outer_walrus, self._walrus_allowed = self._walrus_allowed, outer.kind in ("program", "function") and self._walrus_allowed
+        outer_walrus, self._walrus_allowed = (
+            self._walrus_allowed,
+            outer.kind in ("program", "function") and self._walrus_allowed,
+        )
         node.body = self.visit(node.body)
         self._scope, self._walrus_allowed = outer, outer_walrus
         return node
@@ -556,8 +611,17 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
     def visit_MatchClass(self, node: ast.MatchClass) -> ast.AST:
         for attr in node.kwd_attrs:
             # A class pattern reads the attribute itself, past every guard.
-            if names.is_dunder(attr) or names.is_private(attr) or attr in names.GUARDED_PUBLIC or names.is_inspection_like(attr):
-                self.refuse(node, f'a pattern cannot read the attribute "{attr}"', "match the object first and read the attribute in the case body")
+            if (
+                names.is_dunder(attr)
+                or names.is_private(attr)
+                or attr in names.GUARDED_PUBLIC
+                or names.is_inspection_like(attr)
+            ):
+                self.refuse(
+                    node,
+                    f'a pattern cannot read the attribute "{attr}"',
+                    "match the object first and read the attribute in the case body",
+                )
         return self._visit_pattern(node)
 
 
@@ -569,7 +633,9 @@ def _hoisted_check(node: ast.AST, name: str, *, mutator: bool) -> ast.stmt:
     """`checked = p if type(p) is known else guard(p)`, run when the function starts."""
     wanted = hook("receivers" if mutator else "owned")
     test = ast.Compare(ast.Call(hook("type"), [ast.Name(name, ast.Load())], []), [ast.In()], [wanted])
-    value = ast.IfExp(test, ast.Name(name, ast.Load()), ast.Call(hook("guard"), [ast.Name(name, ast.Load())], []))
+    value = ast.IfExp(
+        test, ast.Name(name, ast.Load()), ast.Call(hook("guard"), [ast.Name(name, ast.Load())], [])
+    )
     target = ast.Name(names.HOOK_PREFIX + _hoisted_name(name, mutator=mutator), ast.Store())
     return place(ast.Assign([target], value), node)
 
@@ -595,7 +661,11 @@ def _is_abstract_metaclass(node: ast.expr) -> bool:
 
 
 def _is_result(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1] == names.HOOK_PREFIX
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id[:1] == names.HOOK_PREFIX
+    )
 
 
 def _is_plain_template(node: ast.expr) -> bool:

@@ -57,12 +57,15 @@ def binding(name: str) -> Problem | None:
         if name == "super":
             return ('"super" cannot be rebound: methods depend on it', "choose another name")
         return None
-    if names.looks_like_guard(name):
+    if names.looks_like_guard(name) or name in names.MACHINERY_NAMES:
         return (f'the name "{name}" is reserved', f'drop an underscore: "{name.rstrip("_")}"')
     if names.is_dunder(name) and name not in names.DEFINABLE_METHODS and name not in names.MODULE_STYLE_NAMES:
         if name == "__name__":
             return ('"__name__" can be read, not assigned', "use a variable of your own")
-        return (f'the name "{name}" cannot be defined here', _DUNDER_HINTS.get(name, "choose a name without the double underscores"))
+        return (
+            f'the name "{name}" cannot be defined here',
+            _DUNDER_HINTS.get(name, "choose a name without the double underscores"),
+        )
     return None
 
 

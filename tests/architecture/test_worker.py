@@ -19,7 +19,6 @@ HOST_SIDE = {
     "attrs",
     "tool_bindings",
     "codemode",
-    "asyncio",
 }
 
 

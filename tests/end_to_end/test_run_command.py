@@ -96,9 +96,9 @@ def test_a_program_on_standard_input_is_run(codemode):
 def test_a_failing_program_says_why_on_standard_error_and_keeps_what_it_printed(codemode):
     status, out, err = codemode("run", "-c", "print('before')\ndef f():\n    return 1 / 0\nf()")
     assert (1, "before\n") == (status, out)
-    lines = err.splitlines()
-    assert "code run failed (exception): ZeroDivisionError: division by zero" == lines[0]
-    assert "  line 3, in f: return 1 / 0" in lines
+    first, second, *_ = err.splitlines()
+    assert "code run failed (exception): ZeroDivisionError: division by zero" == first
+    assert "line 3" in second
 
 
 def test_json_is_one_object_on_one_line_whatever_the_program_and_its_tools_print(codemode, folder):

@@ -53,7 +53,7 @@ def test_calls_are_followed_live_on_a_terminal(start, folder):
     status, drawn = on_terminal(start, "run", "--tools", "tools.py:registry", "-c", code)
     assert 0 == status
     assert re.search(
-        r"\r\x1b\[K\S 0\.\d s, 0 calls done, 1 running: slow the \\x1b\[2J label \(0\.\d s\)", drawn
+        r"\r\x1b\[K\S \d+\.\d s, 0 calls done, 1 running: slow the \\x1b\[2J label \(\d+\.\d s\)", drawn
     )
     lines = re.split(r"\r\n|\r\x1b\[K", drawn)
     assert "printed" in lines

@@ -187,7 +187,14 @@ class _Host:
     def _search(self, query: str, page: int) -> Any:
         total = _TOTALS.get(query, 7)
         shown = range((page - 1) * _PAGE, min(page * _PAGE, total))
-        items = [{"id": f"{query}-{i + 1}", "title": f"Result {i + 1} for {query}", "score": ((i + 1) * 37 % 100) / 100} for i in shown]
+        items = [
+            {
+                "id": f"{query}-{i + 1}",
+                "title": f"Result {i + 1} for {query}",
+                "score": ((i + 1) * 37 % 100) / 100,
+            }
+            for i in shown
+        ]
         return {"items": items, "nextPage": page + 1 if page * _PAGE < total else None}
 
 
@@ -228,7 +235,9 @@ def run_program(source: str) -> Outcome:
         compiled = compile_program(source)
     except ProgramRefusedError as error:
         first = error.refusals[0]
-        return Outcome("policy", error_type=error.error_type, message=str(error), line=first.line, hint=first.hint)
+        return Outcome(
+            "policy", error_type=error.error_type, message=str(error), line=first.line, hint=first.hint
+        )
     host = _Host()
 
     async def adapted(call: Any) -> Any:
@@ -246,8 +255,12 @@ def run_program(source: str) -> Outcome:
             asyncio.tasks._enter_task(outer, task)
             asyncio.events._set_running_loop(outer)
 
-    asyncio_facade.install(run=nested_run, awaitable_adapter=lambda call: adapted(call) if isinstance(call, _Call) else call)
-    names = build_globals(bindings={"tools": _Tools(host), "ToolCallError": ToolCallError}, stdout_write=write)
+    asyncio_facade.install(
+        run=nested_run, awaitable_adapter=lambda call: adapted(call) if isinstance(call, _Call) else call
+    )
+    names = build_globals(
+        bindings={"tools": _Tools(host), "ToolCallError": ToolCallError}, stdout_write=write
+    )
     try:
         exec(compiled.code, names)
         returned = _drive(names[compiled.entry_name]())
@@ -259,13 +272,23 @@ def run_program(source: str) -> Outcome:
                 if not returned.implicit:
                     if isinstance(returned.value, _Call):
                         returned.value._missing_await()
-                    return Outcome("exception", error_type="InvalidOutput", message=str(error), logs="".join(logs))
+                    return Outcome(
+                        "exception", error_type="InvalidOutput", message=str(error), logs="".join(logs)
+                    )
     except OutputLimitError:
         return Outcome("output-limit", logs="".join(logs))
     except BaseException as error:
         kind, message, line, hint, frames = describe_exception(error, source)
         status = "memory-limit" if isinstance(error, MemoryError) else "exception"
-        return Outcome(status, error_type=kind, message=f"{kind}: {message}", line=line, hint=hint, frames=frames, logs="".join(logs))
+        return Outcome(
+            status,
+            error_type=kind,
+            message=f"{kind}: {message}",
+            line=line,
+            hint=hint,
+            frames=frames,
+            logs="".join(logs),
+        )
     outcome.logs = "".join(logs)
     return outcome
 
@@ -301,7 +324,16 @@ def _child(writer: int, sources: tuple[str, ...]) -> None:
         for source in sources:
             outcome = run_program(source)
             try:
-                data = values.encode([outcome.status, outcome.has_result, outcome.result, outcome.logs, outcome.error_type, outcome.message])
+                data = values.encode(
+                    [
+                        outcome.status,
+                        outcome.has_result,
+                        outcome.result,
+                        outcome.logs,
+                        outcome.error_type,
+                        outcome.message,
+                    ]
+                )
             except MemoryError:
                 data = b'["memory-limit",false,null,"",null,""]'
             if len(data) > 2 * OUTPUT_BYTES:

@@ -41,18 +41,15 @@ def value_of(given):
     return given["value"]
 
 
-def raise_named(name, message, **attributes):
-    error = type(name, (Exception,), {})(message)
-    error.__dict__.update(attributes)
-    raise error
+def fail(_shown):
+    raise RuntimeError
 
 
 def run_wrap_error(given):
-    attributes = {"code": given["code"]} if "code" in given else {}
-    try:
-        raise_named(given["name"], given["message"], **attributes)
-    except Exception as error:
-        return wrap_error(error, given.get("call"))
+    error = type(given["name"], (Exception,), {})(given["message"])
+    if "code" in given:
+        error.code = given["code"]
+    return wrap_error(error, given.get("call"))
 
 
 def run_intercept(given):
@@ -75,7 +72,7 @@ def run_restore(given):
 def run_project(given):
     policy = dict(given["policy"])
     if policy.pop("raises", False):
-        policy["redact"] = lambda _shown: raise_named("RedactorError", "no")
+        policy["redact"] = fail
     return project(given["record"], policy)
 
 
@@ -126,15 +123,19 @@ def test_the_published_schema_agrees_with_the_vector(vector):
     assert ("ok" in vector["expect"]) == valid
 
 
-@every_vector
-def test_every_envelope_an_operation_makes_is_valid(vector):
-    if "error" in vector["expect"]:
-        pytest.skip("makes none")
+MAKE_RECORDS = ("wrap_raw", "wrap_declared", "wrap_error", "intercept", "boundary", "from_mcp")
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [vector for vector in VECTORS if vector["op"] in MAKE_RECORDS and "ok" in vector["expect"]],
+    ids=lambda vector: vector["id"],
+)
+def test_every_record_an_operation_makes_fits_the_published_schema(vector):
     made = OPERATIONS[vector["op"]](vector["input"])
-    if vector["op"] in ("wrap_raw", "wrap_declared", "wrap_error", "intercept", "boundary", "from_mcp"):
-        schema = {**envelope_schema(), "$ref": "#/$defs/record"}
-        jsonschema.Draft202012Validator(schema).validate(made)
-        assert made["annotation"] == AnnotatedToolResult.from_json(made["annotation"]).to_json()
+    schema = {**envelope_schema(), "$ref": "#/$defs/record"}
+    jsonschema.Draft202012Validator(schema).validate(made)
+    assert made["annotation"] == AnnotatedToolResult.from_json(made["annotation"]).to_json()
 
 
 def test_there_are_vectors_for_every_operation_and_code():

@@ -116,7 +116,6 @@ class TestSchemas:
             ),
             (int | float, {"type": "number"}),
             (Level | int, INTEGER),
-            (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
             (list[int] | list[str], {"type": "array", "items": {"oneOf": [INTEGER, STRING]}}),
             (int | str | int | None, {"oneOf": [INTEGER, STRING, {"type": "null"}]}),
             (int | JsonValue, {}),

@@ -192,12 +192,13 @@ class AnnotatedToolResult:
         return self.members["raw"]["value"]
 
     def replace(self, **changes: Any) -> AnnotatedToolResult:
-        """Return a copy with members changed, added, or with MISSING removed; the others keep their places.
+        """Return a copy with members changed in place, added at the end, or, with MISSING, removed.
 
         Raises:
             AnnotationError: The copy would break a rule.
         """
-        return self.from_json(frozen_dict(_edited(self._envelope, changes)))
+        edited = {name: item for name, item in {**self._envelope, **changes}.items() if item is not MISSING}
+        return self.from_json(edited)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AnnotatedToolResult):
@@ -217,14 +218,6 @@ def trusted(envelope: FrozenDict) -> AnnotatedToolResult:
     self: AnnotatedToolResult = object.__new__(AnnotatedToolResult)
     self._envelope = envelope
     return self
-
-
-def _edited(envelope: FrozenDict, changes: Mapping[str, Any]) -> dict[str, Any]:
-    edited = {name: changes.get(name, value) for name, value in envelope.items()}
-    raw = edited.pop("raw")  # `raw` reads best at the end, where this package writes it.
-    edited.update((name, value) for name, value in changes.items() if name not in envelope)
-    edited["raw"] = raw
-    return {name: snapshot_frozen(value) for name, value in edited.items() if value is not MISSING}
 
 
 def build(

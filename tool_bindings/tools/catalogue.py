@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tool_bindings.definition import ToolDefinition
+    from tool_bindings.spill import SpillStore
     from tool_bindings.tools.observation import ObservationPolicy
     from tool_bindings.tools.window import ReadLimits
 
@@ -41,6 +42,7 @@ def first_party_tools(
     read_limits: ReadLimits | None = None,
     search_limits: SearchLimits = DEFAULT_SEARCH_LIMITS,
     ripgrep_limits: RipgrepLimits | None = None,
+    spill: SpillStore | None = None,
 ) -> list[ToolDefinition]:
     """Define `read`, `write`, `edit`, `glob` and `grep` over one directory.
 
@@ -52,6 +54,8 @@ def first_party_tools(
         read_limits: The caps of one `read`.
         search_limits: The caps of what `glob` and `grep` show; their values hold everything.
         ripgrep_limits: The bounds of the search program.
+        spill: Where `read` and `grep` find the session's own stored texts by their locator; its directory is
+            protected. To store what searches do not show, use `attach_search_spill` as well.
 
     Returns:
         The definitions, in the order of the catalogue.
@@ -60,12 +64,13 @@ def first_party_tools(
         FsError: The root is not a directory that can be opened.
     """
     confined = ConfinedRoot(root)
-    changer = FileChanger(confined, Protection(confined, protected), observation)
+    kept_away = [*protected, spill.root] if spill is not None else protected
+    changer = FileChanger(confined, Protection(confined, kept_away), observation)
     process_limits = ripgrep_limits or RipgrepLimits()
     return [
-        read_tool(confined, observation=observation, limits=read_limits),
+        read_tool(confined, observation=observation, limits=read_limits, spill=spill),
         write_tool(changer, observation=observation),
         edit_tool(changer, observation=observation),
         glob_tool(confined, limits=search_limits, process_limits=process_limits),
-        grep_tool(confined, limits=search_limits, process_limits=process_limits),
+        grep_tool(confined, limits=search_limits, process_limits=process_limits, spill=spill),
     ]

@@ -7,7 +7,7 @@ Does not know: how a path is confined, or how lines are found.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tool_bindings.content import text_block
 from tool_bindings.definition import Output, ToolDefinition
@@ -17,6 +17,7 @@ from tool_bindings.tools.errors import FsError, ToolUsageError, fs_error_from_os
 from tool_bindings.tools.languages import language_of
 from tool_bindings.tools.observation import Observation, version_of
 from tool_bindings.tools.paths import check_path_argument, printable
+from tool_bindings.tools.spilled import is_locator, open_spilled
 from tool_bindings.tools.window import NotTextError, ReadLimits, Window, scan
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
     from tool_bindings.content import ContentBlock
     from tool_bindings.definition import ToolRunContext
+    from tool_bindings.spill import SpillStore
     from tool_bindings.tools.blocking import Checkpoint
-    from tool_bindings.tools.confinement import ConfinedRoot, Found, Names
+    from tool_bindings.tools.confinement import ConfinedRoot, Found
     from tool_bindings.tools.observation import ObservationPolicy
 
 __all__ = ["read_tool"]
@@ -103,38 +105,65 @@ def read_tool(
     )
 
 
+class _Asked(NamedTuple):
+    """The window asked for: the number of its first line, and most lines."""
+
+    offset: int
+    limit: int
+
+
 class _Reader:
-    def __init__(self, root: ConfinedRoot, observation: ObservationPolicy | None, limits: ReadLimits) -> None:
+    def __init__(
+        self,
+        root: ConfinedRoot,
+        observation: ObservationPolicy | None,
+        limits: ReadLimits,
+        spill: SpillStore | None,
+    ) -> None:
         self._root = root
         self._observation = observation
+        self._spill = spill
         self.limits = limits
 
     async def execute(self, args: Mapping[str, Any], context: ToolRunContext) -> dict[str, Any]:
         path: str = args["file_path"]
         check_path_argument(path, "file_path")
-        offset = _positive_integer(args.get("offset", 1), "offset")
-        count = _positive_integer(args.get("limit", self.limits.lines), "limit")
-        if count > self.limits.lines:
-            raise ToolUsageError(
-                f"limit is {count}, but at most {self.limits.lines} lines can be read at once; "
-                "read the rest with a second call and offset"
+        asked = self._asked(args)
+        if self._spill is not None and is_locator(path):
+            store = self._spill
+            display = path
+            window = await run_blocking(
+                context, lambda check: self._read_spilled(store, context.session, path, asked, check)
             )
-        found, window = await run_blocking(context, lambda check: self._read(path, offset, count, check))
-        self._observe(context, found.names, found.display, found.stat)
-        if window is None:
-            raise FsError("FS_NOT_FOUND", f'cannot read "{printable(found.display)}": no such file')
-        if offset > max(window.total_lines, 1):
+        else:
+            found, seen = await run_blocking(context, lambda check: self._read(path, asked, check))
+            display = found.display
+            self._observe(context, found)
+            if seen is None:
+                raise FsError("FS_NOT_FOUND", f'cannot read "{printable(display)}": no such file')
+            window = seen
+        if asked.offset > max(window.total_lines, 1):
             raise FsError(
                 "FS_NOT_FOUND",
-                f'offset {offset} is out of range for "{printable(found.display)}" '
+                f'offset {asked.offset} is out of range for "{printable(display)}" '
                 f"({window.total_lines} lines)",
             )
         return {
-            "path": found.display,
-            "offset": offset,
+            "path": display,
+            "offset": asked.offset,
             "lines": [{"number": number, "text": text} for number, text in window.lines],
             "totalLines": window.total_lines,
         }
+
+    def _asked(self, args: Mapping[str, Any]) -> _Asked:
+        offset = _positive_integer(args.get("offset", 1), "offset")
+        limit = _positive_integer(args.get("limit", self.limits.lines), "limit")
+        if limit > self.limits.lines:
+            raise ToolUsageError(
+                f"limit is {limit}, but at most {self.limits.lines} lines can be read at once; "
+                "read the rest with a second call and offset"
+            )
+        return _Asked(offset, limit)
 
     def render(self, args: Mapping[str, Any], value: dict[str, Any]) -> list[ContentBlock]:
         lines = value["lines"]
@@ -154,31 +183,36 @@ class _Reader:
             body.append(f"(End of file - total {total} lines)")
         return [text_block(file_envelope(value["path"], "\n".join(body)))]
 
-    def _read(
-        self, path: str, offset: int, count: int, checkpoint: Checkpoint
-    ) -> tuple[Found, Window | None]:
+    def _read(self, path: str, asked: _Asked, checkpoint: Checkpoint) -> tuple[Found, Window | None]:
+        """Read a file; the window is None when it does not exist."""
         with self._root.find(path, want_names=self._observation is not None) as found:
             if found.fd is None or found.stat is None:
                 return found, None
             fd = self._root.open_for_reading(found)
             try:
-                pieces = _pieces(fd, found.stat, self.limits.stream_bytes, checkpoint)
-                return found, scan(pieces, offset=offset, count=count, limits=self.limits)
-            except NotTextError as error:
-                raise FsError(
-                    "FS_NOT_TEXT", f'cannot read "{printable(found.display)}" as text: {error}'
-                ) from None
-            except OSError as error:
-                raise fs_error_from_os(error, "read", printable(found.display)) from None
+                return found, self._scan(fd, found.stat.st_size, found.display, asked, checkpoint)
             finally:
                 os.close(fd)
 
-    def _observe(
-        self, context: ToolRunContext, names: Names | None, display: str, facts: os.stat_result | None
-    ) -> None:
-        if self._observation is not None and names is not None:
-            version = None if facts is None else version_of(facts)
-            self._observation.observe(context.session, names, Observation(display, version))
+    def _read_spilled(
+        self, store: SpillStore, session: object, locator: str, asked: _Asked, checkpoint: Checkpoint
+    ) -> Window:
+        with open_spilled(store, session, locator) as fd:
+            return self._scan(fd, os.fstat(fd).st_size, locator, asked, checkpoint)
+
+    def _scan(self, fd: int, size: int, display: str, asked: _Asked, checkpoint: Checkpoint) -> Window:
+        pieces = _pieces(fd, size, self.limits.stream_bytes, checkpoint)
+        try:
+            return scan(pieces, offset=asked.offset, count=asked.limit, limits=self.limits)
+        except NotTextError as error:
+            raise FsError("FS_NOT_TEXT", f'cannot read "{printable(display)}" as text: {error}') from None
+        except OSError as error:
+            raise fs_error_from_os(error, "read", printable(display)) from None
+
+    def _observe(self, context: ToolRunContext, found: Found) -> None:
+        if self._observation is not None and found.names is not None:
+            version = None if found.stat is None else version_of(found.stat)
+            self._observation.observe(context.session, found.names, Observation(found.display, version))
 
 
 def _positive_integer(number: float, name: str) -> int:
@@ -187,10 +221,10 @@ def _positive_integer(number: float, name: str) -> int:
     return int(number)
 
 
-def _pieces(fd: int, facts: os.stat_result, stream_bytes: int, checkpoint: Checkpoint) -> Iterator[bytes]:
+def _pieces(fd: int, size: int, stream_bytes: int, checkpoint: Checkpoint) -> Iterator[bytes]:
     # A size of 0 tells nothing: files of procfs have it, whatever they hold.
-    size = _PIECE_BYTES if facts.st_size == 0 or facts.st_size >= stream_bytes else facts.st_size + 1
-    while piece := os.read(fd, size):
+    piece_bytes = _PIECE_BYTES if size == 0 or size >= stream_bytes else size + 1
+    while piece := os.read(fd, piece_bytes):
         checkpoint()
         yield piece
 

@@ -157,9 +157,9 @@ async def run_ripgrep(
     run = _Run(limits)
     try:
         await _communicate(process, run, abort, limits)
-    except trio.Cancelled:
+    except BaseException as error:
         # A dispatch also cancels the body when its signal fires; the signal's own error says more.
-        if abort.aborted:
+        if abort.aborted and _only_cancelled(error):
             raise _aborted() from None
         raise
     finally:
@@ -169,6 +169,13 @@ async def run_ripgrep(
     if process.returncode not in (0, 1):
         raise _failure(process.returncode, bytes(run.diagnostics))
     return bytes(run.output)
+
+
+def _only_cancelled(error: BaseException) -> bool:
+    """Tell a cancellation, alone or as nurseries gather it, from a failure."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(trio.Cancelled)[1] is None
+    return isinstance(error, trio.Cancelled)
 
 
 async def _communicate(process: trio.Process, run: _Run, abort: AbortSignal, limits: RipgrepLimits) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
     from tool_bindings.results import ToolResult
 
 
+session_numbers = itertools.count(1)
+
+
 class Session:
-    """Stands for whatever the caller's session is: an object with an identity."""
+    """Stands for whatever the caller's session is: an object with an identity and an id."""
+
+    def __init__(self):
+        self.id = f"session-{next(session_numbers)}"
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_bindings.tools.diff import Hunk, hunks
@@ -86,6 +86,7 @@ def apply(before, found):
     return "\n".join([*result, *old[at:]])
 
 
+@settings(deadline=None)
 @given(count=st.integers(1, 80), changed=st.sets(st.integers(0, 79)), extra=st.sets(st.integers(0, 79)))
 def test_applying_the_hunks_gives_the_new_text(count, changed, extra):
     lines = [f"line {n}" for n in range(count)]
@@ -97,6 +98,7 @@ def test_applying_the_hunks_gives_the_new_text(count, changed, extra):
     assert apply("\n".join(lines), hunks("\n".join(lines), "\n".join(after))) == "\n".join(after)
 
 
+@settings(deadline=None)
 @given(before=LINES, after=LINES)
 def test_equal_texts_and_only_those_have_no_hunks(before, after):
     assert (hunks(before, after) == []) == (before == after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_bindings.tools.retention import head_bytes
@@ -14,6 +14,7 @@ def test_character_at_the_cut_is_left_out_whole():
     assert head_bytes("😀", 3) == ""
 
 
+@settings(deadline=None)
 @given(text=st.text(alphabet=st.sampled_from("aé€😀\ud800")), most=st.integers(0, 40))
 def test_head_is_the_longest_beginning_that_fits(text, most):
     def size(part):

@@ -209,13 +209,13 @@ async def test_output_of_exactly_the_cap_is_kept(run, program):
 async def test_abort_ends_the_process(run, program, started):
     program("exec sleep 1000")
     abort = AbortSignal()
+
+    async def abort_when_started():
+        await started.event.wait()
+        abort.abort()
+
     async with trio.open_nursery() as nursery:
-
-        @nursery.start_soon
-        async def _():
-            await started.event.wait()
-            abort.abort()
-
+        nursery.start_soon(abort_when_started)
         with pytest.raises(SearchError) as caught:
             await run(abort=abort)
     assert caught.value.code == "SEARCH_ABORTED"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
+import trio
 
+from tool_bindings.tools import ripgrep
 from tool_bindings.tools.overflow import SearchLimits
 from tool_bindings.tools.search_grep import _arguments
 from tool_bindings.tools.search_place import SearchPlace
@@ -250,3 +252,53 @@ async def test_reported_path_outside_the_searched_place_fails(tools, root, monke
 
     monkeypatch.setattr(search_grep, "run_ripgrep", run)
     assert "outside the place it searched" in (await tools.error("grep", pattern="x")).text
+
+
+@pytest.fixture
+def endless_program(monkeypatch, tmp_path):
+    """Put a program that never ends in the place of the search program; gives the processes started."""
+    path = tmp_path / "rg"
+    path.write_text("#!/bin/sh\nexec sleep 1000\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(path))
+    processes = []
+    started = trio.Event()
+    real = trio.lowlevel.open_process
+
+    async def open_process(*arguments, **options):
+        processes.append(await real(*arguments, **options))
+        started.set()
+        return processes[-1]
+
+    monkeypatch.setattr(trio.lowlevel, "open_process", open_process)
+    return processes, started
+
+
+@pytest.mark.parametrize("tool", ["glob", "grep"])
+async def test_aborted_search_is_recorded_as_such_and_leaves_no_process(tools, endless_program, tool):
+    processes, started = endless_program
+    results = []
+
+    async def search():
+        results.append(await tools.error(tool, pattern="x"))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(search)
+        await started.wait()
+        tools.abort.abort()
+    (error,) = results
+    assert (error.name, error.code) == ("SearchError", "SEARCH_ABORTED")
+    with pytest.raises(ProcessLookupError):
+        os.kill(processes[0].pid, 0)
+
+
+@pytest.mark.parametrize("tool", ["glob", "grep"])
+async def test_search_that_takes_too_long_times_out_and_leaves_no_process(
+    tools, endless_program, tool, autojump_clock
+):
+    processes, _ = endless_program
+    error = await tools.error(tool, pattern="x")
+    assert (error.name, error.code) == ("ToolTimeoutError", "TOOL_TIMEOUT")
+    assert "tool call timed out after 30000ms" in error.text
+    with pytest.raises(ProcessLookupError):
+        os.kill(processes[0].pid, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_bindings.tools.window import NotTextError, ReadLimits, scan
@@ -129,6 +129,7 @@ def plain_window(content, offset, count, limits):
 PIECES = ["a", "bc", "\n", "\n", "\r", "\r\n", "é", "😀", "defg"]
 
 
+@settings(deadline=None)
 @given(
     content=st.lists(st.sampled_from(PIECES), max_size=60).map("".join),
     cuts=st.lists(st.integers(0, 120), max_size=6),

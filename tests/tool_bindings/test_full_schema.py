@@ -1,0 +1,112 @@
+"""Schemas outside the vocabulary: jsonschema decides, and nothing is fetched or silently accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tool_bindings import UnsupportedSchemaError
+from tool_bindings.validation import InvalidValueError, compile_schema
+
+TREE = {
+    "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}},
+    "anyOf": [{"$ref": "#/$defs/node"}, {"type": ["string", "null"], "maxLength": 3}],
+}
+
+
+class TestSchemas:
+    @pytest.mark.parametrize(
+        ("schema", "message"),
+        [
+            ({"type": "string", "minLength": -1}, "less than the minimum"),
+            (
+                {"type": ["string", "text"]},
+                "schema.type: ['string', 'text'] is not valid under any of the given schemas",
+            ),
+            (
+                {"$ref": "https://example.invalid/schema.json"},
+                'refers to "https://example.invalid/schema.json"',
+            ),
+            ({"$ref": "#/$defs/missing"}, 'refers to "#/$defs/missing"'),
+            ({"$ref": "other.json"}, "which is not inside it; nothing is fetched"),
+            ({"anyOf": [{"enum": {1}}]}, "is a set"),
+        ],
+    )
+    def test_invalid_or_outward_schemas_are_refused_at_registration(self, schema, message):
+        with pytest.raises(UnsupportedSchemaError) as caught:
+            compile_schema(schema)
+        assert message in str(caught.value)
+
+    def test_a_schema_that_is_too_deep_is_refused_with_the_limit(self):
+        schema: dict = {"minimum": 1}
+        for _ in range(600):
+            schema = {"anyOf": [schema]}
+        with pytest.raises(UnsupportedSchemaError, match="nested more than 500 levels deep"):
+            compile_schema(schema)
+
+    def test_nothing_is_fetched(self, monkeypatch):
+        import socket
+
+        def refuse(*args):
+            raise AssertionError("a schema must not open connections")
+
+        monkeypatch.setattr(socket, "getaddrinfo", refuse)
+        monkeypatch.setattr(socket.socket, "connect", refuse)
+        with pytest.raises(UnsupportedSchemaError):
+            compile_schema({"$ref": "http://127.0.0.1:1/x.json"})
+        assert [] == compile_schema({"$schema": "https://json-schema.org/draft/2020-12/schema"}).violations(1)
+
+
+class TestValues:
+    @pytest.mark.parametrize("value", ["abc", None, {"next": "x"}, {"next": {"next": None}}])
+    def test_values_are_validated_through_references(self, value):
+        assert value == compile_schema(TREE).freeze(value)
+
+    @pytest.mark.parametrize("value", ["abcd", 1, {}, {"next": 1}, {"next": {"next": "abcd"}}])
+    def test_values_that_break_a_referenced_schema_are_refused(self, value):
+        with pytest.raises(InvalidValueError):
+            compile_schema(TREE).freeze(value)
+
+    @pytest.mark.parametrize(
+        ("schema", "value", "expected"),
+        [
+            ({"type": ["string", "null"]}, 1, '"value" must be a string or null'),
+            ({"properties": {"a": {"type": "number", "minimum": 3}}}, {"a": 1}, '"value.a" 1 is less than'),
+            ({"required": ["a", "b"], "minProperties": 0}, {"a": 1}, 'missing required property "value.b"'),
+            (
+                {"type": "array", "items": {"type": "boolean"}, "maxItems": 9},
+                [1],
+                '"value[0]" must be a boolean',
+            ),
+        ],
+    )
+    def test_messages_name_the_place(self, schema, value, expected):
+        messages = [violation.text for violation in compile_schema(schema).violations(value)]
+        assert 1 == len(messages)
+        assert messages[0].startswith(expected)
+
+    def test_true_is_not_one(self):
+        compiled = compile_schema({"enum": [1], "minimum": 0})
+        assert [] != compiled.violations(True)
+        assert [] == compiled.violations(1.0)
+
+    def test_a_value_that_is_too_deep_is_refused_with_the_limit(self):
+        compiled = compile_schema({"not": {"type": "string"}})
+        value: object = 1
+        for _ in range(501):
+            value = [value]
+        with pytest.raises(InvalidValueError, match="nested more than 500 levels deep"):
+            compiled.freeze(value)
+        assert value[0] == compiled.freeze(value[0])
+
+    async def test_a_tool_with_such_parameters_validates_its_arguments(self, registry, define):
+        parameters = {
+            "type": "object",
+            "properties": {"n": {"type": "integer", "minimum": 1}},
+            "required": ["n"],
+        }
+        registry.register(define(parameters=parameters, schema={"maximum": 5}))
+        result = await registry.dispatch("echo", {"n": 0})
+        assert "INVALID_ARGS" == result.error.info.code
+        assert '"n" 0 is less than the minimum of 1' in result.error.message
+        result = await registry.dispatch("echo", {"n": 1, "x": 9})
+        assert '"value" 9 is greater than the maximum of 5' in result.error.message

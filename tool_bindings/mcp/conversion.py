@@ -1,0 +1,114 @@
+"""From the answer to `tools/call` to the canonical value, and from that to what a model is shown.
+
+    {"content": [blocks as the server sent them], "structuredContent": only when it sent one}
+
+Nothing is guessed: text that looks like JSON stays text.
+
+Knows: shapes of answers. Does not know: connections.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sandbox.values import encode
+from tool_bindings.content import DEFAULT_RENDER_BYTES, render_value, text_block
+from tool_bindings.mcp.errors import McpCallError
+from tool_bindings.mcp.naming import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tool_bindings.content import ContentBlock
+
+__all__ = ["canonical_value", "projected_text", "renderer"]
+
+MAX_ERROR_CHARS: Final = 16_384
+"""Characters of a failure text of a server."""
+_NAME_CHARS: Final = 200
+
+
+def canonical_value(raw_name: str, result: object) -> dict[str, Any]:
+    """Return the canonical value of one answer.
+
+    Args:
+        raw_name: The tool's name at its server, for messages.
+        result: The `result` member of the answer, decoded.
+
+    Raises:
+        McpCallError: The server says that the call failed, or the answer is none.
+    """
+    if not isinstance(result, dict):
+        raise McpCallError(f"{raw_name} gave an answer that is not an object")
+    if result.get("resultType", "complete") != "complete":
+        raise McpCallError(
+            f"{raw_name} did not finish: it wants more input, which programs cannot give;"
+            " call it with complete arguments, or through an interactive client"
+        )
+    content = result.get("content")
+    if not isinstance(content, list):
+        # As servers answered before content blocks existed.
+        legacy = result.get("toolResult")
+        text = "(no output)" if "toolResult" not in result else encode(legacy).decode("ascii")
+        content = [text_block(text)]
+    if result.get("isError") is True:
+        raise McpCallError(_cut(projected_text(raw_name, content)))
+    value: dict[str, Any] = {"content": content}
+    if "structuredContent" in result:
+        value["structuredContent"] = result["structuredContent"]
+    return value
+
+
+def renderer(raw_name: str) -> Callable[[Mapping[str, Any], Any], Sequence[ContentBlock]]:
+    """Return the function that shows a canonical value: always one text block, cut like every other."""
+
+    def render(_arguments: Mapping[str, Any], value: Any) -> list[ContentBlock]:
+        return [text_block(render_value(projected_text(raw_name, value["content"]), DEFAULT_RENDER_BYTES))]
+
+    return render
+
+
+def projected_text(raw_name: str, content: Sequence[Any]) -> str:
+    """Write content blocks as text; what is not text is named, and stays in the value."""
+    pieces = [piece for block in content if (piece := _piece(block)) is not None]
+    return "\n".join(pieces) or f"({_name(raw_name)} returned no model-visible content)"
+
+
+def _piece(block: Any) -> str | None:
+    if not isinstance(block, dict):
+        return "[malformed MCP content block: expected an object]"
+    kind = block.get("type")
+    if kind == "text":
+        text = block.get("text")
+        return text if isinstance(text, str) else None
+    if kind in ("image", "audio"):
+        return (
+            f"[{kind} unavailable: {_media_type(block)}; this host keeps no attachments;"
+            f" raw {kind} data remains available to programmatic callers]"
+        )
+    if kind == "resource_link":
+        name, uri = block.get("name"), block.get("uri")
+        if isinstance(name, str) and isinstance(uri, str):
+            return f"Resource link: {_name(name)} ({_name(uri)})"
+        return "[resource link without a name or a uri]"
+    if kind == "resource":
+        resource = block.get("resource")
+        uri = resource.get("uri") if isinstance(resource, dict) else None
+        shown = _name(uri) if isinstance(uri, str) else "without a uri"
+        return (
+            f"[embedded resource: {shown}; its data is not shown and remains available to programmatic callers]"
+        )
+    return f"[unsupported MCP content type: {_name(kind) if isinstance(kind, str) else 'none'}]"
+
+
+def _media_type(block: Mapping[str, Any]) -> str:
+    media_type = block.get("mimeType")
+    return _name(media_type) if isinstance(media_type, str) else "unknown media type"
+
+
+def _name(text: str) -> str:
+    return clean_text(text, _NAME_CHARS)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_ERROR_CHARS else text[: MAX_ERROR_CHARS - 1] + "…"
