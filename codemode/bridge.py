@@ -13,7 +13,6 @@ import trio
 
 from codemode.lane import Abandoned, Lane, Ticket
 from codemode.receipts import CallRecord, bounded_arguments
-from sandbox.values import JsonValue, NotJsonError, snapshot
 from sandbox.vocabulary import ErrorClass, HostCall, HostFunctionError, Namespace
 from tool_bindings.abort import AbortSignal
 from tool_bindings.stubs import signature
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from codemode.events import EventSink
     from codemode.log_shaping import LogShaper
+    from sandbox.values import JsonValue
     from tool_bindings.definition import ToolDefinition
     from tool_bindings.pipeline import Dispatch, DispatchToken
     from tool_bindings.registry import ToolRegistry
@@ -119,16 +119,11 @@ class Bridge:
         """Number and admit a call. Runs in arrival order, before the call has a task of its own."""
         if self._over is not None:
             return _refuse(f"the run is over ({self._over}); {call.member} was not dispatched")
-        try:
-            # The program's own object for the pipeline, one more for the log: they share nothing.
-            arguments = snapshot(call.arguments, "arguments")
-        except NotJsonError as error:  # The wire decodes JSON only, so this is a bug of ours.
-            return _refuse(f"tool arguments must be lossless JSON: {error}")
         self._numbers += 1
         record = CallRecord(
             id=f"{self._call_id}:code:{self._numbers}",
             tool=call.member,
-            arguments=bounded_arguments(arguments),
+            arguments=bounded_arguments(call.arguments),
             line=call.line,
         )
         self.records.append(record)

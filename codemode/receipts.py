@@ -20,6 +20,10 @@ CallStatus = Literal["succeeded", "failed", "unknown", "not_started"]
 MAX_ARGUMENT_BYTES: Final = 2048
 """JSON bytes of the arguments a record keeps. Arbitrary: enough to recognise a call."""
 _MAX_STRING_CHARS: Final = 200
+_FEW: Final = 4
+_SHORT_CHARS: Final = 40
+_SCALARS: Final = frozenset({float, bool, type(None)})
+"""Types whose values are never long. An int may have any number of digits."""
 _MAX_ERROR_CHARS: Final = 2000
 MAX_DONE_CHARS: Final = 2000
 """Characters of the list of calls that a failed run must not repeat. Arbitrary: about 500 tokens."""
@@ -91,7 +95,7 @@ def bounded_arguments(arguments: JsonValue) -> JsonValue:
 
     Cut parts end in `…` and say how long they were; the shape of the top level stays.
     """
-    if values.json_size(arguments) <= MAX_ARGUMENT_BYTES:
+    if _is_small(arguments) or values.json_size(arguments) <= MAX_ARGUMENT_BYTES:
         return arguments
     if not isinstance(arguments, dict):
         return _cut(arguments)
@@ -105,6 +109,21 @@ def bounded_arguments(arguments: JsonValue) -> JsonValue:
         bounded[short_name] = value if values.json_size(value) <= _MAX_STRING_CHARS else _cut(value)
         room -= values.string_size(short_name) + values.json_size(bounded[short_name])
     return bounded
+
+
+def _is_small(arguments: JsonValue) -> bool:
+    """Say cheaply of most arguments that they need no cutting: a few plain, short values."""
+    if not isinstance(arguments, dict) or len(arguments) > _FEW:
+        return False
+    for name, value in arguments.items():
+        kind = type(value)
+        if len(name) > _MAX_STRING_CHARS or not (
+            kind in _SCALARS
+            or (kind is int and -(10**18) < value < 10**18)
+            or (kind is str and len(value) <= _SHORT_CHARS)  # type: ignore[arg-type]  # a str
+        ):
+            return False
+    return True
 
 
 def _cut(value: JsonValue) -> str:
