@@ -227,7 +227,7 @@ class Timeline:
         head = f"    +{offset / 1000:7.3f} s  {took:>8}  {self._status(status, 7)}  {one_line(name, 16):<8}"
         room = max(30, self._width - _HEAD_COLUMNS)
         shown_note = one_line(note, room // 2) if note else ""
-        shown = one_line(_json_preview(arguments), room - cells(shown_note))
+        shown = one_line(_arguments_preview(arguments), room - cells(shown_note))
         return f"{head}  {shown}" + (self._paint.dim(f"  {shown_note}") if note else "")
 
     # --- the end ---
@@ -273,6 +273,13 @@ def _call_arguments(name: str, raw: str) -> str:
         described = arguments.get("description")
         return f"{described if isinstance(described, str) else ''} ({_plural(lines, 'line')})".strip()
     return raw
+
+
+def _arguments_preview(arguments: JsonValue) -> str:
+    """Return arguments as a Python call would show them."""
+    if isinstance(arguments, dict):
+        return ", ".join(f"{name}={_json_preview(value)}" for name, value in arguments.items())
+    return _json_preview(arguments)
 
 
 def _json_preview(value: JsonValue) -> str:

@@ -11,14 +11,24 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from sandbox.hints import Failure, find_hint
 from sandbox.policy.names import HOOK_PREFIX
 from sandbox.policy.program import PROGRAM_FILE
 
 MAX_MESSAGE_CHARS = 16 * 1024
 """Characters of an exception's text that are kept. The service's own limit on messages is counted later, in bytes."""
 
+MAX_NAME_CHARS = 200
+"""Characters of a class or function name that are kept; a program may rename its classes to anything."""
+
 MAX_FRAMES = 20
 """Frames kept of a long traceback: the first and the last half. Arbitrary; a recursion repeats itself."""
+
+MAX_LINE_CHARS = 200
+"""Characters kept of the source line of a frame. Arbitrary."""
+
+_SHOWN_AS = (("'FrozenDict'", "'dict'"), ("'FrozenList'", "'list'"), ("not FrozenDict", "not dict"), ("not FrozenList", "not list"))
+"""Tool results are dicts and lists to a program; the names of their classes would only puzzle its author."""
 
 
 class Frame(NamedTuple):
@@ -40,44 +50,77 @@ class Description(NamedTuple):
 
 
 def describe_exception(error: BaseException, source: str) -> Description:
-    """Describe an exception that ended the program `source`; raises nothing."""
-    frames = program_frames(error.__traceback__, source)
+    """Describe an exception that ended the program `source`; raises nothing but MemoryError."""
+    lines = source.splitlines()
+    tracebacks = _program_tracebacks(error.__traceback__)
+    frames = [_frame(traceback, lines) for traceback in _middle_cut(tracebacks)]
     message = message_of(error)
-    return Description(type_name(error), message, frames[-1].line if frames else None, None, frames)
+    hint = find_hint(_failure(error, message, tracebacks[-1] if tracebacks else None, lines))
+    return Description(type_name(error), message, frames[-1].line if frames else None, hint, frames)
 
 
 def type_name(error: BaseException) -> str:
     """Return the name of an exception's class as the program knows it."""
-    name = type.__dict__["__name__"].__get__(type(error))
-    return name if type(name) is str else "Exception"
+    name: str = type.__dict__["__name__"].__get__(type(error))
+    return name[:MAX_NAME_CHARS]
 
 
 def message_of(error: BaseException) -> str:
     """Return `str(error)`, bounded; a text in its place if that fails."""
     try:
-        text = str(error)
+        text = str.__str__(str(error))
     except BaseException as inner:  # noqa: BLE001  # the program's own __str__ may raise anything
         return f"<its text could not be computed: {type_name(inner)}>"
-    text = str.__str__(text)
     if len(text) > MAX_MESSAGE_CHARS:
-        text = f"{text[:MAX_MESSAGE_CHARS]}... ({len(text)} characters)"
+        return f"{text[:MAX_MESSAGE_CHARS]}... ({len(text)} characters)"
+    for internal, shown in _SHOWN_AS:
+        text = text.replace(internal, shown)
     return text
 
 
-def program_frames(traceback: TracebackType | None, source: str) -> list[Frame]:
-    """Return the frames of a traceback that are program text, outermost first."""
-    lines = source.splitlines()
-    frames: list[Frame] = []
+def _program_tracebacks(traceback: TracebackType | None) -> list[TracebackType]:
+    found = []
     while traceback is not None:
-        code: Any = traceback.tb_frame.f_code
-        if code.co_filename == PROGRAM_FILE:
-            number = traceback.tb_lineno
-            text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-            frames.append(Frame(number, code.co_qualname, text[:200]))
+        if traceback.tb_frame.f_code.co_filename == PROGRAM_FILE:
+            found.append(traceback)
         traceback = traceback.tb_next
-    if len(frames) > MAX_FRAMES:
-        frames = [*frames[: MAX_FRAMES // 2], *frames[-MAX_FRAMES // 2 :]]
-    return frames
+    return found
 
 
-_ = HOOK_PREFIX
+def _middle_cut(tracebacks: list[TracebackType]) -> list[TracebackType]:
+    if len(tracebacks) <= MAX_FRAMES:
+        return tracebacks
+    return [*tracebacks[: MAX_FRAMES // 2], *tracebacks[-MAX_FRAMES // 2 :]]
+
+
+def _frame(traceback: TracebackType, lines: list[str]) -> Frame:
+    code: Any = traceback.tb_frame.f_code
+    line = traceback.tb_lineno or 1
+    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    return Frame(line, code.co_qualname[:MAX_NAME_CHARS], text[:MAX_LINE_CHARS])
+
+
+def _failure(error: BaseException, message: str, traceback: TracebackType | None, lines: list[str]) -> Failure:
+    if traceback is None:
+        return Failure(error, message, "", {})
+    frame = traceback.tb_frame
+    visible = {**frame.f_globals, **frame.f_locals}
+    variables = {name: value for name, value in visible.items() if type(name) is str and name[:1] != HOOK_PREFIX}
+    return Failure(error, message, _expression(traceback, lines), variables)
+
+
+def _expression(traceback: TracebackType, lines: list[str]) -> str:
+    """Return the source text of the instruction that failed, if it stands on one line."""
+    positions = list(frame_positions(traceback))
+    index = traceback.tb_lasti // 2
+    if index >= len(positions):
+        return ""
+    start, end, first, last = positions[index]
+    if start is None or start != end or not 0 < start <= len(lines) or first is None or last is None:
+        return ""
+    return lines[start - 1].encode("utf-8", "surrogatepass")[first:last].decode("utf-8", "replace")
+
+
+def frame_positions(traceback: TracebackType) -> Any:
+    """Return the positions of every instruction of a traceback's code."""
+    return traceback.tb_frame.f_code.co_positions()

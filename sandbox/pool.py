@@ -179,13 +179,12 @@ class WorkerPool:
         waiting.answered.set()
 
     async def _start_worker(self, budget: WorkerBudget) -> Worker:
-        server = await self._running_server()
         try:
-            return await self._start_worker_of(server, budget)
+            return await self._start_worker_of(await self._running_server(), budget)
         except WorkerStartError:
-            if not server.is_gone() or self._closed:
+            if self._closed:
                 raise
-        # It died while we asked, which says nothing about its successor.
+        # One death, of a worker or of the fork server while we asked, says nothing about the next.
         return await self._start_worker_of(await self._running_server(), budget)
 
     async def _start_worker_of(self, server: ForkServer, budget: WorkerBudget) -> Worker:

@@ -46,7 +46,7 @@ _THREAD_DECODE_BYTES: Final = 256 * 1024
 _METER_SECONDS: Final = 0.01
 """Shortest pause between two readings of a worker's CPU. Arbitrary: how far a budget may be overrun."""
 _UNITS_PER_TURN: Final = 256
-"""Work a reader does before it lets other tasks run: messages, and each 4 KiB of frame. About 2 ms."""
+"""Work a reader does before it lets other tasks run: frames, messages, and each 4 KiB of frame. About 2 ms."""
 _UNIT_BYTES: Final = 4096
 
 LogListener = Callable[[str], None]
@@ -234,11 +234,11 @@ class Run:
         try:
             while True:
                 for message in messages:
-                    if await self._act(wire.parse_message(message), messages) or self._over:
-                        return
-                    self._units += 1
                     if self._units > _UNITS_PER_TURN:
                         await self._rest()
+                    self._units += 1
+                    if await self._act(wire.parse_message(message), messages) or self._over:
+                        return
                 self._flush()
                 payload = await self._next_payload()
                 if payload is None:
@@ -266,7 +266,9 @@ class Run:
             if self._received_bytes > self._max_received_bytes:
                 raise WireProtocolError("a worker sent more than a program can make it send")
             self._frames.feed(data)
-        self._units += len(payload) // _UNIT_BYTES
+        self._units += 1 + len(payload) // _UNIT_BYTES
+        if self._units > _UNITS_PER_TURN:
+            await self._rest()
         return payload
 
     async def _decode(self, payload: bytes) -> Iterator[Any]:
@@ -381,7 +383,7 @@ class Run:
         self._calls_seen += 1
         namespace = self._namespaces.get(call.namespace)
         if namespace is None or call.member not in namespace.members:
-            self._post(_error_message(call.id, f"unknown binding {call.namespace}.{call.member}"))
+            self._post(_error_message(call.id, f'unknown binding "{call.namespace}.{call.member}"'))
             return None
         if len(self._calls) >= self._limits.max_pending_calls:
             self._post(

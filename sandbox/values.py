@@ -212,7 +212,7 @@ def snapshot(value: object, root: str = "value") -> JsonValue:
     Raises:
         NotJsonError: The value is not lossless JSON; says where and what to write instead.
     """
-    plain = _thaw_fast(value, _FAST_DEPTH)
+    plain = _plain_levels(value, _FAST_DEPTH, generous=False)
     return _walk(value, root, _strict, frozen=False) if plain is GIVE_UP else plain
 
 
@@ -242,11 +242,11 @@ def from_program(value: object, root: str = "value") -> JsonValue:
     Raises:
         NotJsonError: Anything else, naming the conversion to write.
     """
-    plain = _thaw_fast(value, _FAST_DEPTH)
+    plain = _plain_levels(value, _FAST_DEPTH, generous=True)
     return _walk(value, root, _generous, frozen=False) if plain is GIVE_UP else plain
 
 
-def _thaw_fast(value: Any, depth: int) -> Any:
+def _plain_levels(value: Any, depth: int, *, generous: bool) -> Any:
     kind = type(value)
     if kind in _ATOMS:
         return value
@@ -260,20 +260,23 @@ def _thaw_fast(value: Any, depth: int) -> Any:
             if type(key) is not str:
                 return GIVE_UP
             if type(item) not in _ATOMS:
-                item = _thaw_fast(item, depth - 1)
+                item = _plain_levels(item, depth - 1, generous=generous)
                 if item is GIVE_UP:
                     return GIVE_UP
                 fields[key] = item
         return fields
-    if kind is list or kind is FrozenList:
+    if kind is list or kind is FrozenList or (generous and kind is tuple):
         items = list(value)
         for index, item in enumerate(items):
             if type(item) not in _ATOMS:
-                item = _thaw_fast(item, depth - 1)
+                item = _plain_levels(item, depth - 1, generous=generous)
                 if item is GIVE_UP:
                     return GIVE_UP
                 items[index] = item
         return items
+    if generous:
+        exact = _generous(value)
+        return GIVE_UP if exact is GIVE_UP else _plain_levels(exact, depth - 1, generous=True)
     return GIVE_UP
 
 
@@ -802,23 +805,28 @@ def string_size(text: str) -> int:
 
 def json_size(value: JsonValue) -> int:
     """Bytes of a lossless value as compact JSON text in UTF-8, numbers written as `number_text` does."""
-    size = 0
-    todo: list[Any] = [value]
+    key_sizes: dict[str, int] = {}  # Keys repeat from row to row.
+    size = -2  # The brackets of the list that holds the value.
+    todo: list[Any] = [[value]]
     while todo:
-        item = todo.pop()
-        kind = type(item)
-        if kind is str:
-            size += string_size(item)
-        elif kind is bool or item is None:
-            size += 5 if item is False else 4
-        elif kind is int or kind is float:
-            size += len(number_text(item))
-        else:
-            # Two brackets and a comma between neighbours; an object adds each key and its colon.
-            size += 2 + max(len(item) - 1, 0)
-            if isinstance(item, dict):
-                size += sum(map(string_size, item)) + len(item)
-                todo.extend(item.values())
+        node = todo.pop()
+        # Two brackets and a comma between neighbours; an object adds each key and its colon.
+        size += 2 + max(len(node) - 1, 0)
+        if isinstance(node, dict):
+            for key in node:
+                key_size = key_sizes.get(key)
+                if key_size is None:
+                    key_size = key_sizes[key] = string_size(key) + 1
+                size += key_size
+            node = node.values()
+        for item in node:
+            kind = type(item)
+            if kind is str:
+                size += string_size(item)
+            elif kind is int or kind is float:
+                size += len(number_text(item))
+            elif item is None or kind is bool:
+                size += 5 if item is False else 4
             else:
-                todo.extend(item)
+                todo.append(item)
     return size

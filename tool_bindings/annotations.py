@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Un
 from sandbox.values import JsonValue, NotJsonError, snapshot, thaw
 from tool_bindings.definition import ToolRunContext
 from tool_bindings.errors import ArgumentConversionError, DefinitionError, InvalidResultError
+from tool_bindings.pydantic_models import is_model, model_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,6 +145,11 @@ def _class(hint: type, enclosing: tuple[type, ...]) -> dict[str, Any]:
         return {"type": "string", "description": "file path"}
     if issubclass(hint, enum.Enum):
         return _literals([_literal_value(member.value) for member in hint])
+    if is_model(hint):
+        try:
+            return model_schema(hint, _union)
+        except RecursionError as error:
+            raise _Unsupported(f"{error}; use JsonValue for the recursive part") from None
     fields = record_fields(hint)
     if fields is None:
         raise _Unsupported(
@@ -321,14 +327,22 @@ def bind_function(function: Callable[..., Any], namespace: Mapping[str, Any] | N
         DefinitionError: Something about it cannot be exposed as a tool.
     """
     label = f"function {getattr(function, '__name__', function)!r}"
-    hints = _resolve_hints(function, namespace, label)
+    try:
+        signature_parameters = inspect.signature(function).parameters.values()
+        hints = _resolve_hints(function, namespace, label)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DefinitionError):
+            raise
+        raise DefinitionError(
+            f"{label} cannot be read as a tool; write an annotated function that calls it"
+        ) from None
     summary, notes = _split_docstring(inspect.getdoc(function) or "")
     properties: dict[str, Any] = {}
     required: list[str] = []
     plan: list[_Argument] = []
     context_name: str | None = None
     is_open = False
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in signature_parameters:
         name = parameter.name
         if parameter.kind is parameter.VAR_POSITIONAL:
             raise DefinitionError(f"{label}: *{name} cannot be a tool parameter; JSON arguments have names")

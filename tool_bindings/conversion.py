@@ -25,6 +25,7 @@ from cattrs.cols import (
 
 from sandbox.values import GIVE_UP, JsonValue, encode
 from tool_bindings.annotations import record_fields, schema_of
+from tool_bindings.pydantic_models import is_model, structure_model, unstructure_model
 from tool_bindings.validation import compile_schema
 
 if TYPE_CHECKING:
@@ -190,6 +191,8 @@ def _make_converter() -> Converter:
     converter.register_structure_hook_factory(typing.is_typeddict, _structure_typed_dict)
     converter.register_unstructure_hook_factory(typing.is_typeddict, _unstructure_typed_dict)
     converter.register_structure_hook_func(_exactly(type(None)), lambda _value, _hint: None)
+    converter.register_structure_hook_func(is_model, structure_model)
+    converter.register_unstructure_hook_func(is_model, unstructure_model)
     converter.register_structure_hook_func(_is_json, lambda value, _hint: value)
     converter.register_unstructure_hook_func(lambda hint: hint == JsonValue, lambda value: value)
     converter.register_structure_hook_factory(_is_union, _structure_union)

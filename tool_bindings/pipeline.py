@@ -309,7 +309,7 @@ class Dispatch:
         provider = self._registry.approval_provider
         if provider is None:
             return Deny(ask.reason or "this call requires approval, and nobody is set up to give it")
-        if self._session is None and self._scope is None:
+        if self._session is None and self._scope is None and self._run_id is None:
             return Deny(
                 f"{ask.reason or 'this call requires approval'}; it belongs to no session that could be asked"
             )

@@ -226,10 +226,11 @@ class Scope:
         namespace = _caller_names()
 
         def decorate(target: F) -> F:
+            tool_name = name if name is not None else _function_name(target)
             bound = bind_function(target, namespace)
             self.register(
                 ToolDefinition(
-                    name=name if name is not None else target.__name__,
+                    name=tool_name,
                     description=description if description is not None else bound.description,
                     parameters=bound.parameters,
                     output=Output(bound.output, render, presentation_meta),
@@ -605,6 +606,8 @@ class ToolRegistry(Scope):
         if cached is not None and cached.generation == self._generation:
             return cached
         layers = layer.layers()
+        if layers[0] is not self:
+            raise DefinitionError(f"{layer.name} belongs to another registry")
         mode = next((each.mode for each in reversed(layers) if each.mode is not None), self._presentation)
         layer.policies_cache = Policies(self._generation, layers, mode)
         return layer.policies_cache
@@ -640,6 +643,13 @@ class ToolRegistry(Scope):
 
 def _quoted(name: str) -> str:
     return f'"{name}"'
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str) or name == "<lambda>":
+        raise DefinitionError("the callable has no name of its own; write @registry.tool(name=...)")
+    return name
 
 
 def _check_mode(mode: str) -> None:

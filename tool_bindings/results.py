@@ -7,9 +7,10 @@ Does not know: the pipeline that makes them, or where they are recorded.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
-from tool_bindings.content import text_block
+from sandbox.values import frozen_dict, frozen_list
+from tool_bindings.content import render_value, text_block
 from tool_bindings.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ __all__ = [
     "failure_from_exception",
     "failure_from_message",
 ]
+
+
+_MESSAGE_BYTES: Final = 16_384
+"""Bytes of UTF-8 shown of an exception's text, as of any value. Errors with a code bound their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +95,9 @@ ToolResult: TypeAlias = ToolSuccess | ToolFailure
 
 
 def failure_from_message(message: str, info: ErrorInfo | None = None) -> ToolFailure:
-    """Build the failure whose content is `Error: <message>`."""
-    return ToolFailure(ToolErrorRecord(message, info), [text_block(f"Error: {message}")])
+    """Build the failure whose content is `Error: <message>`, frozen like everything listeners get."""
+    content: Any = frozen_list([frozen_dict(text_block(f"Error: {message}"))])
+    return ToolFailure(ToolErrorRecord(message, info), content)
 
 
 def failure_from_exception(error: BaseException) -> ToolFailure:
@@ -103,7 +109,7 @@ def failure_from_exception(error: BaseException) -> ToolFailure:
 
 
 def exception_message(error: BaseException) -> str:
-    """Return an exception's text, whatever its `__str__` does."""
+    """Return an exception's text, whatever its `__str__` does; head and tail of a very long one."""
     try:
         message = getattr(error, "message", None)
         text = message if type(message) is str else str(error)
@@ -111,9 +117,7 @@ def exception_message(error: BaseException) -> str:
         text = str.__str__(text)
     except Exception:  # noqa: BLE001  # hostile exceptions must still end in a message
         return "<unprintable exception>"
-    if text:
-        return text
-    return type(error).__name__
+    return render_value(text, _MESSAGE_BYTES) if text else type(error).__name__
 
 
 def _single_cause(error: BaseException) -> BaseException:

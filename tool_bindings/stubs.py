@@ -19,7 +19,7 @@ from sandbox.values import number_text
 from tool_bindings.schema import is_array, is_record, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from tool_bindings.definition import ToolDefinition
 
@@ -147,7 +147,7 @@ class _Writer:
             return f"args: {self._type_text(schema, args_name)}"
         if not properties:
             return ""
-        required = schema.get("required", [])
+        required = _required(schema)
         parts = []
         for name, child in properties.items():
             text = self._type_text(child, args_name + _camel(name))
@@ -249,7 +249,7 @@ class _Writer:
         own_name = self._claim(name)
         if reference is not None:
             self._references[reference] = own_name
-        required = node.get("required", [])
+        required = _required(node)
         lines = []
         for field, child in properties.items():
             text = yield _Request(child, own_name + _camel(field), 1)
@@ -286,6 +286,11 @@ def _kind(node: Mapping[str, Any]) -> str:
     if "properties" in node:
         return "object"
     return "array" if "items" in node else ""
+
+
+def _required(node: Mapping[str, Any]) -> Sequence[Any]:
+    names = node.get("required", ())
+    return names if is_array(names) else ()
 
 
 def _arms(node: Any) -> list[Any] | None:

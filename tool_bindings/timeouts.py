@@ -42,10 +42,8 @@ def enforce_timeouts(scope: Scope, *, default_seconds: float | None = None) -> D
     check_timeout(default_seconds, "enforce_timeouts()")
 
     async def around(call: Dispatch, proceed: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
-        definition = call.definition
-        seconds = default_seconds if definition is None or definition.timeout_seconds is None else None
-        if definition is not None and definition.timeout_seconds is not None:
-            seconds = definition.timeout_seconds
+        own = None if call.definition is None else call.definition.timeout_seconds
+        seconds = default_seconds if own is None else own
         if seconds is None:
             return await proceed()
         return await _with_deadline(call, proceed, seconds)

@@ -7,6 +7,7 @@ when it is asked for, so that `--version` and `--help` need nothing heavy.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import signal
 import sys
@@ -60,7 +61,12 @@ def _run(arguments: list[str], console: Console) -> int:
 
 def _dispatch(options: argparse.Namespace, console: Console) -> int:
     try:
-        module = importlib.import_module(options.module)
+        # Imports leave no garbage worth collecting, and a short run is mostly imports.
+        gc.disable()
+        try:
+            module = importlib.import_module(options.module)
+        finally:
+            gc.enable()
         return int(module.run(options, console))
     except (Exception, BaseExceptionGroup) as raised:
         error = _only(raised)

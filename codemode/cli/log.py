@@ -8,12 +8,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from codemode.session_log import SessionLog
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from codemode.cli.console import Console
+    from codemode.session_log import SessionLog
 
 
 @contextlib.contextmanager
@@ -22,6 +21,9 @@ def event_log(path: str | None, console: Console) -> Iterator[SessionLog | None]
     if path is None:
         yield None
         return
+    # Imported only where a log is written: a short run is mostly imports.
+    from codemode.session_log import SessionLog  # noqa: PLC0415
+
     log = SessionLog.open(path)
     known = len(log.losses)
     if log.repaired:

@@ -53,9 +53,10 @@ def _read(file: str, name: str, limit: int) -> bytes:
             return stream.read(limit)
     except FileNotFoundError:
         raise CommandError(f"no such file: {name}") from None
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise CommandError(f"cannot read {name}: {why}") from error
+    except OSError as error:
+        raise CommandError(f"cannot read {name}: {error.strerror}") from error
+    except ValueError as error:
+        raise CommandError(f"cannot read {name}: no path holds a zero byte") from error
 
 
 def _text(data: bytes, name: str, *, cut: int) -> str:

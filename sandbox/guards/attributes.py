@@ -198,9 +198,13 @@ def _without_bypass(result: Any, name: str) -> Any:
 
 def _read_dynamic(ob: Any, name: str) -> Any:
     if name == "obj":
-        if isinstance(ob, BaseException | memoryview):
+        if isinstance(ob, BaseException | memoryview) or ob is memoryview:
             _refuse_read(ob, name)
-        return getattr(ob, name)
+        result = getattr(ob, name)
+        if isinstance(result, types.MemberDescriptorType) and issubclass(result.__objclass__, BaseException):
+            # Under another name in a class of the program it would read natively.
+            _refuse_read(ob, name)
+        return result
     result = getattr(ob, name)
     kind = type(result)
     if kind is types.BuiltinMethodType and isinstance(result.__self__, str):

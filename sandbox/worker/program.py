@@ -125,7 +125,9 @@ class _Run:
             failure = self._failure(error)
             failure["kind"] = "memory-limit"
             # CPython's own says nothing at all.
-            failure["message"] = f"MemoryError: the program used all its memory; the limit is memory_mb={self._memory_mb}"
+            failure["message"] = (
+                f"MemoryError: the program used all its memory; the limit is memory_mb={self._memory_mb}"
+            )
             return _done({"failure": failure})
         except BaseException as error:  # noqa: BLE001  # a program may raise anything, and all of it is its own
             return _done({"failure": self._failure(error)})

@@ -56,7 +56,7 @@ def test_a_pipe_given_as_a_file_is_read(folder):
         ("'z.py' is not a text file: it has a zero byte at offset 2", "z.py", b"ab\0c"),
         ("'l.py' is not UTF-8 text: byte 0xe9 at offset 1", "l.py", b"x\xe9y"),
         ("cannot read 'e.py/x': Not a directory", "e.py/x", None),
-        ("cannot read 'a\\x00b': embedded null byte", "a\0b", None),
+        ("cannot read 'a\\x00b': no path holds a zero byte", "a\0b", None),
     ],
 )
 def test_what_is_no_program_is_refused_in_one_line(folder, expected, name, content):

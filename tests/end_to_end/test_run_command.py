@@ -51,7 +51,7 @@ def test_a_run_leaves_a_private_log_with_the_dispatch_pair_inside_the_call(codem
     assert 0o600 == stat.S_IMODE((folder / "e.jsonl").stat().st_mode)
     status, out, err = codemode("events", "e.jsonl")
     assert (0, "") == (status, err)
-    assert 'read      {"file_path": "README.md"}' in out
+    assert 'read      file_path="README.md"' in out
     assert "missing" not in out
 
 

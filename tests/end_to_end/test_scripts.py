@@ -118,7 +118,7 @@ def test_a_new_environment_gets_the_project_with_every_extra_and_is_then_left_al
     assert 0 == make_venv.main([str(venv)])
     create, install = make_venv.steps
     assert create.endswith(f"-m venv {venv}")
-    assert install.endswith(f"install --quiet --editable {tmp_path}/project[dev,mcp]")
+    assert install.endswith(f"--editable {tmp_path}/project[dev,mcp]")
     assert "Creating venv with Python" in capsys.readouterr().out
     assert 0 == make_venv.main([str(venv)])
     assert 2 == len(make_venv.steps)

@@ -6,6 +6,7 @@ import math
 
 import pytest
 import trio
+import trio.testing
 
 from sandbox.limits import LimitError, Limits
 from sandbox.testing import open_test_sandbox
@@ -343,6 +344,8 @@ async def test_pending_calls_at_the_limit_wait_and_one_more_fails_for_the_progra
 
     async def wait(call):
         if call.arguments == {"i": 3}:
+            # By then the reader has come to every message that is there.
+            await trio.testing.wait_all_tasks_blocked(0.1)
             release.set()
         await release.wait()
         return call.arguments["i"]

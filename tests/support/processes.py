@@ -9,7 +9,7 @@ import psutil
 
 
 def ours() -> set[int]:
-    """Return the numbers of this process's descendants, and of every fork server and worker there is of it."""
+    """Return the numbers of all of this process's descendants."""
     return {process.pid for process in psutil.Process().children(recursive=True)}
 
 
@@ -44,7 +44,7 @@ def fork_servers() -> list[psutil.Process]:
             continue
         grandchildren = child.children()
         # In its own namespaces the one that was started only waits for the one that forks.
-        waits = len(grandchildren) == 1 and "pid" in _namespaces_that_differ(child.pid, grandchildren[0].pid)
+        waits = len(grandchildren) == 1 and _pid_namespace(child) != _pid_namespace(grandchildren[0])
         found.append(grandchildren[0] if waits else child)
     return found
 
@@ -53,9 +53,5 @@ def workers() -> list[psutil.Process]:
     return [worker for server in fork_servers() for worker in server.children()]
 
 
-def _namespaces_that_differ(one: int, other: int) -> set[str]:
-    return {
-        kind
-        for kind in ("pid",)
-        if os.readlink(f"/proc/{one}/ns/{kind}") != os.readlink(f"/proc/{other}/ns/{kind}")
-    }
+def _pid_namespace(process: psutil.Process) -> Path:
+    return Path(f"/proc/{process.pid}/ns/pid").readlink()

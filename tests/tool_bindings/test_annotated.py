@@ -18,6 +18,7 @@ from tool_bindings.annotated import (
     AnnotatedToolResult,
     AnnotationError,
     ProjectionPolicy,
+    answer_annotation,
     apply_boundary,
     apply_intercept,
     from_mcp,
@@ -331,6 +332,15 @@ def test_mcp_out_and_in_keeps_all_but_an_unknown_status():
     back = from_mcp(to_mcp(record))["annotation"]
     assert "succeeded" == back["status"]
     assert "unknown" == back["_meta"][MCP_ANNOTATION]["status"]
+
+
+def test_an_odd_mcp_answer_costs_its_annotation_only():
+    assert answer_annotation({"content": [{"type": "text"}]}) is None
+    assert answer_annotation("text") is None
+    assert answer_annotation({"content": [object()]}) is None
+    annotation = answer_annotation({"content": [], "isError": True})
+    assert annotation is not None
+    assert "failed" == annotation.status
 
 
 # --- projection -----------------------------------------------------------------------------------------

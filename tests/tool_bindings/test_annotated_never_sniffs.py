@@ -118,7 +118,7 @@ def test_an_intercept_is_told_apart_by_identity_and_type_only():
 
 
 def test_an_mcp_answer_is_read_by_the_names_of_the_protocol_only():
-    tree = ast.parse(inspect.getsource(mcp.from_mcp))
+    tree = ast.parse(inspect.getsource(mcp._read_answer))
     keys = {
         node.args[0].value
         for node in ast.walk(tree)

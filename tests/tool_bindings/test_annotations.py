@@ -8,6 +8,7 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
+import functools
 import pathlib
 import sys
 import typing
@@ -17,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 import attrs
 import pytest
 
-from tool_bindings import DefinitionError, JsonValue, ToolRunContext
+from tool_bindings import DefinitionError, JsonValue, ToolRunContext, signature
 from tool_bindings.annotations import schema_of
 
 
@@ -296,6 +297,18 @@ class TestFunctions:
 
         registry.tool(name="adder")(Adder())
         assert 2 == (await registry.dispatch("adder", {"a": 1})).value
+
+    def test_a_callable_without_a_name_must_be_given_one(self, registry):
+        async def twice(n: int, times: int) -> int:
+            return n * times
+
+        for nameless in (functools.partial(twice, times=2), lambda: None):
+            with pytest.raises(DefinitionError, match=r"write @registry\.tool\(name=\.\.\.\)"):
+                registry.tool(nameless)
+        registry.tool(name="twice")(functools.partial(twice, times=2))
+        assert "twice(*, n: int, times: int = ...) -> int" == signature(registry.get("twice"))
+        with pytest.raises(DefinitionError, match="cannot be read as a tool"):
+            registry.tool(name="number")(int)
 
     async def test_the_context_reaches_the_function(self, registry):
         @registry.tool

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import trio
 
-from tool_bindings import UnsupportedSchemaError
+from tool_bindings import UnsupportedSchemaError, schema_process
 from tool_bindings.validation import InvalidValueError, compile_schema
 
 TREE = {
@@ -98,6 +99,22 @@ class TestValues:
             compiled.freeze(value)
         assert value[0] == compiled.freeze(value[0])
 
+    async def test_a_deferred_schema_is_judged_by_the_first_call(self, registry, define):
+        """Judging thousands of foreign schemas at registration would take minutes."""
+        good = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}}
+        bad = {"type": "object", "properties": {"n": {"minimum": "one"}}}
+        registry.register(define("good", parameters=good), defer_schemas=True)
+        registry.register(define("bad", parameters=bad), defer_schemas=True)
+        registry.register(define("bad-output", schema={"minimum": "one"}), defer_schemas=True)
+        assert "INVALID_ARGS" == (await registry.dispatch("good", {"n": 0})).error.info.code
+        assert not (await registry.dispatch("good", {"n": 1})).is_error
+        for name in ("bad", "bad-output"):
+            assert "UNSUPPORTED_SCHEMA" == (await registry.dispatch(name, {"n": 1})).error.info.code
+        with pytest.raises(UnsupportedSchemaError):
+            registry.register(
+                define("outside", parameters={"type": "object", "required": ["x"]}), defer_schemas=True
+            )
+
     async def test_a_tool_with_such_parameters_validates_its_arguments(self, registry, define):
         parameters = {
             "type": "object",
@@ -110,3 +127,62 @@ class TestValues:
         assert '"n" 0 is less than the minimum of 1' in result.error.message
         result = await registry.dispatch("echo", {"n": 1, "x": 9})
         assert '"value" 9 is greater than the maximum of 5' in result.error.message
+
+
+class TestPatterns:
+    """Foreign regular expressions run where they can be stopped."""
+
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch):
+        monkeypatch.setattr(schema_process, "CHECK_SECONDS", 0.5)
+        yield
+        schema_process.schema_process.close()
+
+    async def test_a_pattern_decides(self, registry, define):
+        parameters = {"type": "object", "properties": {"id": {"type": "string", "pattern": "^[a-z]+$"}}}
+        registry.register(define(parameters=parameters, schema={"type": ["string", "null"], "pattern": "^x"}))
+        assert not (await registry.dispatch("echo", {"id": "abc"})).is_error
+        result = await registry.dispatch("echo", {"id": "ABC"})
+        assert "INVALID_ARGS" == result.error.info.code
+        assert "'ABC' does not match '^[a-z]+$'" in result.error.message
+        assert "INVALID_TOOL_OUTPUT" == (await registry.dispatch("echo", {"x": "y"})).error.info.code
+        assert not (await registry.dispatch("echo", {"x": "x"})).is_error
+
+    async def test_a_pattern_that_never_ends_fails_the_call_and_the_next_one_works(self, registry, define):
+        """DESIGN section 7: patterns run under a time bound off the event loop's thread."""
+        evil = {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(a+)+$"}}}
+        registry.register(define("evil", parameters=evil))
+        ticks = []
+
+        async def tick():
+            while True:
+                ticks.append(1)
+                await trio.sleep(0.01)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(tick)
+            result = await registry.dispatch("evil", {"s": "a" * 60 + "!"})
+            nursery.cancel_scope.cancel()
+        assert "INVALID_ARGS" == result.error.info.code
+        assert (
+            "could not be checked: a regular expression in the schema takes more than 0.5 s"
+            in result.error.message
+        )
+        assert len(ticks) > 10
+        assert not (await registry.dispatch("evil", {"s": "aaa"})).is_error
+
+    async def test_property_patterns_and_huge_integers_go_the_same_way(self, registry, define):
+        schema = {
+            "type": "object",
+            "patternProperties": {"^n": {"type": "integer"}},
+            "additionalProperties": False,
+        }
+        registry.register(define(parameters=schema))
+        assert not (await registry.dispatch("echo", {"n1": 10**5000})).is_error
+        assert (await registry.dispatch("echo", {"n1": "x"})).is_error
+        assert (await registry.dispatch("echo", {"m": 1})).is_error
+
+    def test_a_classifier_does_not_wait_for_patterns(self, registry, define):
+        parameters = {"type": "object", "properties": {"s": {"pattern": "x"}}}
+        registry.register(define(parameters=parameters, concurrency_safe=lambda arguments: True))
+        assert "exclusive" == registry.execution_mode("echo", {"s": "x"})

@@ -196,6 +196,15 @@ class TestBeforeTheBody:
         )
         assert [True, False] == pending
 
+    @pytest.mark.parametrize("belongs", ["session", "scope", "run_id"])
+    async def test_a_session_a_scope_or_a_run_is_enough_to_be_asked(self, registry, define, belongs):
+        """Decision 0107: "agent" means any of them."""
+        registry.register(define())
+        registry.on_pre_execute(lambda call, proceed: Ask())
+        registry.approval_provider = ScriptedApproval(["allowed-once"])
+        owner = registry.scope() if belongs == "scope" else "x"
+        assert not (await registry.dispatch("echo", {}, **{belongs: owner})).is_error
+
     @pytest.mark.parametrize("answer", ["maybe", None, True])
     async def test_a_rogue_approval_answer_fails_the_call(self, registry, define, answer):
         registry.register(define())
@@ -314,12 +323,35 @@ class TestArguments:
         result = await call.finish()
         assert ErrorInfo("ToolArgsError", "INVALID_ARGS") == result.error.info
         assert (
-            'invalid arguments: missing required property "path"; "limit" must be an integer; '
+            'invalid arguments: missing required property "path"; "limit" must be an integer (got "3"); '
             '"pth" is not a declared property (additionalProperties: false); did you mean "path"? '
             "The tool is: read(*, path: str, limit: int = ...) -> Any"
         ) == result.error.message
         assert [] == seen
         assert not call.executed
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [
+            ("one", '"one"'),
+            (True, "true"),
+            ([1], "an array"),
+            ({}, "an object"),
+            ("x" * 99, '"' + "x" * 39 + "…"),
+        ],
+    )
+    async def test_a_refused_argument_is_shown_but_never_at_length(self, registry, define, value, shown):
+        """Field report F036: tool, parameter, what was expected, what came."""
+        parameters = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        registry.register(define("add", parameters=parameters))
+        message = (await registry.dispatch("add", {"n": value})).error.message
+        assert f'invalid arguments: "n" must be an integer (got {shown}). The tool is: add(' in message
+
+    async def test_a_flood_of_violations_is_cut(self, registry, define):
+        parameters = {"type": "object", "properties": {"n": {"type": "array", "items": {"type": "null"}}}}
+        registry.register(define(parameters=parameters))
+        message = (await registry.dispatch("echo", {"n": [1] * 1000})).error.message
+        assert "; and 990 more. The tool is" in message
 
     async def test_policies_see_a_call_with_invalid_arguments_before_it_fails(self, registry, define):
         seen = []
@@ -541,6 +573,12 @@ class TestFailures:
             registry.register(define(f"t{number}", body(raises=error)))
             assert expected == (await registry.dispatch(f"t{number}", {})).error.message
 
+    async def test_a_huge_exception_text_is_cut(self, registry, define):
+        registry.register(define(execute=body(raises=ValueError("x" * 1_000_000))))
+        message = (await registry.dispatch("echo", {})).error.message
+        assert 16_384 <= len(message) < 17_000
+        assert "of 1000000 bytes are not shown" in message
+
     async def test_an_unknown_tool_is_seen_by_policies_and_fails_at_the_body(self, registry):
         """spec/contract 1.5."""
         seen = []
@@ -679,9 +717,19 @@ class TestAround:
             return result
 
         registry.register(define(execute=body([1])))
-        registry.around(around)
+        dispose = registry.around(around)
         await registry.dispatch("echo", {})
         assert [FrozenList, FrozenList, FrozenDict] == frozen
+        dispose()
+        registry.add_guard(lambda call: "denied")
+
+        async def post(call, result, proceed):
+            with pytest.raises(TypeError, match="read-only"):
+                result.content.append("x")
+            return await proceed()
+
+        registry.on_post_execute(post)
+        assert "denied" == (await registry.dispatch("echo", {})).error.message
 
     async def test_the_body_runs_at_most_once(self, registry, define):
         ran = []

@@ -148,6 +148,13 @@ class TestMasker:
         assert value is SecretMasker(["secret-value"]).mask(value)
         assert value is SecretMasker([]).mask(value)
 
+    def test_patterns_find_secrets_that_are_not_known_before(self):
+        """Field report F122: values made at run time."""
+        masker = SecretMasker([], patterns=[r"PASSWORD \w+"])
+        assert {"value": "[secret]!"} == masker.mask({"value": "PASSWORD 0a1b2c!"})
+        with pytest.raises(DefinitionError, match="not a regular expression"):
+            SecretMasker([], patterns=["("])
+
     def test_a_short_secret_is_refused(self):
         with pytest.raises(DefinitionError, match="at least 4 characters"):
             SecretMasker(["abc"])

@@ -178,6 +178,10 @@ class TestLayers:
             inner.register(define())
         assert [] == registry.names(inner)
 
+    async def test_a_scope_of_another_registry_is_refused(self, registry):
+        with pytest.raises(DefinitionError, match="belongs to another registry"):
+            await registry.dispatch("x", {}, scope=ToolRegistry().scope())
+
     def test_get_ignores_the_presentation_mode(self, define):
         registry = ToolRegistry(presentation="code")
         definition = define()
@@ -292,3 +296,28 @@ async def test_an_unknown_tool_names_near_matches_and_what_there_is(registry, de
     result = await registry.dispatch("serch", {})
     assert 'unknown tool "serch"; did you mean "search"? Tools: search' == result.error.message
     assert ("ToolNotFoundError", "UNKNOWN_TOOL") == (result.error.info.name, result.error.info.code)
+
+
+class TestCards:
+    async def test_cards_come_from_the_definition_and_never_raise(self, registry, define):
+        """spec/contract 1.1: bad arguments, as in old logs, give the generic card."""
+        parameters = {"type": "object", "properties": {"x": {"type": "integer"}}}
+        registry.register(
+            define(
+                parameters=parameters,
+                present_call=lambda arguments: {"title": f"x is {arguments['x']}"},
+                present_result=lambda arguments, result: {"failed": result.is_error},
+            )
+        )
+        registry.register(define("plain"))
+        result = await registry.dispatch("echo", {"x": 1})
+        assert {"title": "x is 1"} == registry.present_call("echo", {"x": 1})
+        assert {"failed": False} == registry.present_result("echo", {"x": 1}, result)
+        for arguments in ({"x": "1"}, {}, [], {"x": {1}}):
+            assert None is registry.present_call("echo", arguments)
+        assert None is registry.present_call("plain", {}) is registry.present_call("gone", {})
+        assert (
+            None
+            is registry.present_result("plain", {}, result)
+            is registry.present_result("gone", {}, result)
+        )

@@ -6,6 +6,8 @@ import ast
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tool_bindings import JsonValue, Output, ToolDefinition, render_stubs, signature
 
@@ -42,6 +44,20 @@ def method_line(definition):
     return next(
         line.strip() for line in stubs(definition).splitlines() if "def " in line or "# tools[" in line
     )
+
+
+WORDS = [
+    *(None, True, "object", "array", "string", "null", "integer", "a", "class", "__x", '"'),
+    *("#", "#/x", "#/x/properties/a"),
+]
+KEYS = [
+    *("type", "properties", "items", "oneOf", "anyOf", "enum", "const", "$ref", "required"),
+    *("additionalProperties", "description", "a", "class"),
+]
+
+
+def grow(inner):
+    return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
 
 
 class TestMethods:
@@ -140,9 +156,15 @@ class TestTypes:
             ({"type": "null", "enum": [None]}, "None"),
             ({"oneOf": [INT, {"type": "null"}]}, "int | None"),
             ({"oneOf": [INT, {"oneOf": [STR, INT]}]}, "int | str"),
-            ({"anyOf": [INT]}, "Any"),
-            ({"type": ["string", "null"]}, "Any"),
+            ({"anyOf": [INT, {"type": "null"}]}, "int | None"),
+            ({"anyOf": [INT, {}]}, "Any"),
+            ({"type": ["string", "null"]}, "str | None"),
+            ({"enum": ["a", 1, None]}, 'Literal["a", 1, None]'),
+            ({"properties": {"a": INT}, "required": ["a"]}, "TOutput"),
+            ({"$ref": "#/$defs/x", "$defs": {"x": {"type": "array", "items": INT}}}, "list[int]"),
             ({"$ref": "#/$defs/x"}, "Any"),
+            ({"$ref": "#"}, "Any"),
+            ({"allOf": [INT]}, "Any"),
         ],
     )
     def test_each_schema_has_its_type(self, schema, expected):
@@ -172,6 +194,62 @@ class TestTypes:
     def test_dunder_and_soft_keyword_fields_stay(self, field):
         """spec/tests 128, 131."""
         assert f"    {field}: str\n" in stubs(tool(output=obj({field: STR}, [field])))
+
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            {"type": "object", "properties": {"a": True, "b": False}},
+            {"type": "array", "items": [INT, STR]},
+            {"enum": []},
+            {"type": "string", "enum": "abc"},
+            {"type": {"not": "a name"}},
+            {"type": "object", "properties": [1]},
+            {"type": "object", "properties": {"a": INT}, "required": 5},
+            {"oneOf": 3},
+            {"oneOf": []},
+            {"$ref": 1},
+            {"$ref": "https://example.invalid/x"},
+            {"$ref": "#/%zz/~2"},
+            {"description": ["not text"]},
+        ],
+    )
+    def test_no_schema_at_all_breaks_the_text(self, schema):
+        """Field report F052: whatever a server sends, the stubs parse."""
+        stubs(tool(output=schema), tool("u", parameters=schema))
+        signature(tool(output=schema, parameters={"type": "object", "properties": {"a": schema}}))
+
+    @settings(max_examples=300)
+    @given(st.recursive(st.sampled_from(WORDS) | st.integers(0, 3), grow, max_leaves=12))
+    def test_any_json_as_a_schema_gives_text_that_parses(self, document):
+        """Field report F052."""
+        stubs(tool(output={"x": document, **(document if isinstance(document, dict) else {})}))
+        signature(tool(parameters=document if isinstance(document, dict) else {"properties": document}))
+
+    def test_local_references_show_the_fields_they_lead_to(self):
+        """Field report F054: both spellings of definitions, and an escaped key."""
+        parameters = {
+            "type": "object",
+            "properties": {
+                "filter": {"$ref": "#/$defs/Filter"},
+                "sort": {"$ref": "#/definitions/a~1b"},
+                "again": {"$ref": "#/$defs/Filter"},
+            },
+            "$defs": {"Filter": obj({"field": STR}, ["field"])},
+            "definitions": {"a/b": obj({"by": STR}, ["by"])},
+        }
+        text = stubs(tool(parameters=parameters))
+        assert "filter: TArgsFilter = ..., sort: TArgsSort = ..., again: TArgsFilter = ..." in text
+        assert "    field: str\n" in text
+        assert "    by: str\n" in text
+
+    def test_a_recursive_schema_names_its_own_class(self):
+        """Field report F050."""
+        node = obj(
+            {"name": STR, "kids": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}, ["name", "kids"]
+        )
+        text = stubs(tool(output={"$ref": "#/$defs/Node", "$defs": {"Node": node}}))
+        assert "class TOutput(TypedDict):\n    name: str\n    kids: list[TOutput]\n" in text
+        assert 1 == text.count("(TypedDict)")
 
     def test_optional_fields_notes_and_open_objects(self):
         text = stubs(tool(output=obj({"a": {**INT, "description": "how\nmany"}}, closed=False)))

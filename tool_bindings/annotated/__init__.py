@@ -10,9 +10,10 @@ from tool_bindings.annotated.intercepts import (
     apply_boundary,
     apply_intercept,
 )
-from tool_bindings.annotated.mcp import MCP_ANNOTATION, from_mcp, to_mcp
+from tool_bindings.annotated.mcp import MCP_ANNOTATION, answer_annotation, from_mcp, to_mcp
 from tool_bindings.annotated.projection import (
     DEFAULT_KEEP,
+    DEFAULT_POLICY,
     EVENT_FIELD,
     Projection,
     ProjectionPolicy,
@@ -23,6 +24,7 @@ from tool_bindings.annotated.records import ToolResultRecord, wrap_declared, wra
 __all__ = [
     "CODES",
     "DEFAULT_KEEP",
+    "DEFAULT_POLICY",
     "EVENT_FIELD",
     "FOREIGN_BLOCK",
     "MCP_ANNOTATION",
@@ -37,6 +39,7 @@ __all__ = [
     "Status",
     "ToolResultRecord",
     "annotation_of",
+    "answer_annotation",
     "apply_boundary",
     "apply_intercept",
     "envelope_schema",

@@ -27,27 +27,27 @@ from tool_bindings.annotated.envelope import MISSING, AnnotatedToolResult, build
 from tool_bindings.annotated.equality import same_json
 from tool_bindings.annotated.errors import AnnotationError
 from tool_bindings.annotated.intercepts import PUT_ASIDE, judge, kept
-from tool_bindings.annotated.projection import ProjectionPolicy, event_fields
+from tool_bindings.annotated.projection import DEFAULT_POLICY, event_fields
 from tool_bindings.annotated.records import ToolResultRecord, failure_envelope
 from tool_bindings.annotated.shapes import BLOCK
 from tool_bindings.content import text_block
 from tool_bindings.errors import InvalidResultError
-from tool_bindings.results import ToolFailure, failure_from_exception
+from tool_bindings.results import ToolFailure, ToolSuccess, failure_from_exception
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sandbox.values import JsonValue
+    from tool_bindings.annotated.projection import ProjectionPolicy
     from tool_bindings.content import ContentBlock
+    from tool_bindings.definition import ToolRunContext
     from tool_bindings.pipeline import Dispatch
-    from tool_bindings.results import ToolResult, ToolSuccess
+    from tool_bindings.results import ToolResult
 
 __all__ = ["annotation_of", "observed", "record_of"]
 
 FOREIGN_BLOCK: Final = "x-codemode/block"
 """Type of the block that carries, as its `block`, one that MCP would not understand."""
-
-_DEFAULT: Final = ProjectionPolicy()
 
 
 # --- for policies, observers and transports -----------------------------------------------------------
@@ -96,7 +96,9 @@ def record_of(call: Dispatch, result: ToolResult) -> ToolResultRecord:
     return {"result": value, "annotation": annotation_of(call, result).to_json()}
 
 
-def observed(call: Dispatch, result: ToolResult, policy: ProjectionPolicy = _DEFAULT) -> dict[str, JsonValue]:
+def observed(
+    call: Dispatch, result: ToolResult, policy: ProjectionPolicy = DEFAULT_POLICY
+) -> dict[str, JsonValue]:
     """Return the fields that an event about a result gets: as much of its envelope as the policy shows."""
     return event_fields(annotation_of(call, result), policy)
 
@@ -104,27 +106,29 @@ def observed(call: Dispatch, result: ToolResult, policy: ProjectionPolicy = _DEF
 # --- for the pipeline ---------------------------------------------------------------------------------
 
 
-def declare(call: Dispatch, result: ToolResult, annotation: AnnotatedToolResult | None) -> ToolResult:
-    """Give the result of a body the annotation that the body declared, if it did.
+def declare(call: Dispatch, result: ToolResult, context: ToolRunContext | None) -> ToolResult:
+    """Give what a body ended in the annotation that the body declared, if it did.
 
     A body that describes another value than it returns breaks its own output declaration. On a failure
     only an annotation that says `failed` counts: what was raised is the stronger evidence.
     """
+    annotation = None if context is None else context.annotation
     if annotation is None:
         return result
-    if isinstance(result, ToolFailure):
-        return dataclasses.replace(result, annotation=annotation) if annotation.status == "failed" else result
-    if annotation.fits(result.value):
+    if _speaks_for(annotation, result):
         return dataclasses.replace(result, annotation=annotation)
-    return failure_from_exception(
+    if isinstance(result, ToolFailure):
+        return result
+    failure = failure_from_exception(
         InvalidResultError(
             f'tool "{call.name}" returned invalid output: the {annotation.relation} value of its annotation '
             "is not the value it returned; annotate that value, or use the relation adjacent"
         )
     )
+    return dataclasses.replace(failure, additional_contexts=result.additional_contexts)
 
 
-def carry(before: ToolResult | None, after: ToolResult, offered: object = None) -> ToolResult:
+def carry(before: ToolResult | None, after: ToolResult, outcome: object = None) -> ToolResult:
     """Return `after`, which takes the place of `before`, with the annotation it is entitled to.
 
     The value decides: the same one, types included, keeps the annotation, with the content that is now
@@ -134,7 +138,7 @@ def carry(before: ToolResult | None, after: ToolResult, offered: object = None) 
     Args:
         before: What the call had made until now, or None.
         after: What is to stand, fresh from the pipeline; its value, if it has one, is canonical.
-        offered: The annotation of the object that a listener returned.
+        outcome: What a listener returned, of which `after` was made.
     """
     if after is before:
         return after
@@ -143,6 +147,7 @@ def carry(before: ToolResult | None, after: ToolResult, offered: object = None) 
         if known is None or not isinstance(before, ToolFailure) or before.error is not after.error:
             return after
     else:
+        offered = outcome.annotation if isinstance(outcome, ToolSuccess) else None
         if offered is not None and offered is not known:
             return dataclasses.replace(after, annotation=_judged(after, offered))
         if before is None or isinstance(before, ToolFailure) or not same_json(before.value, after.value):
@@ -158,8 +163,14 @@ _NO_IDENTIFIERS: Final = frozen_dict({})
 
 
 def _identifiers(call: Dispatch) -> FrozenDict:
-    given = {"toolCallId": call.call_id, "parentToolCallId": call.parent_call_id, "runId": call.run_id}
-    return frozen_dict({name: identifier for name, identifier in given.items() if identifier})
+    identifiers: dict[str, JsonValue] = {}
+    if call.call_id:
+        identifiers["toolCallId"] = call.call_id
+    if call.parent_call_id:
+        identifiers["parentToolCallId"] = call.parent_call_id
+    if call.run_id:
+        identifiers["runId"] = call.run_id
+    return frozen_dict(identifiers)
 
 
 def _speaks_for(annotation: object, result: ToolResult) -> bool:
@@ -202,14 +213,18 @@ def _recontent(
 
 def _portable(content: Sequence[ContentBlock]) -> FrozenList:
     """Return the blocks as an envelope may carry them."""
-    try:
-        blocks: Any = snapshot_frozen(list(content))
-    except NotJsonError:
-        # Such a result becomes a failure when it is fixed; until then it shows nothing.
-        return frozen_list([])
-    if all(BLOCK(block, "") is None for block in blocks):
-        return blocks  # type: ignore[no-any-return]  # the frozen copy of a list
-    return frozen_list([block if BLOCK(block, "") is None else _foreign(block) for block in blocks])
+    if type(content) is FrozenList:
+        blocks: Any = content
+    else:
+        try:
+            blocks = snapshot_frozen(list(content))
+        except NotJsonError:
+            # Such a result becomes a failure when it is fixed; until then it shows nothing.
+            return frozen_list([])
+    for block in blocks:
+        if BLOCK(block, "") is not None:
+            return frozen_list([block if BLOCK(block, "") is None else _foreign(block) for block in blocks])
+    return blocks  # type: ignore[no-any-return]  # frozen blocks that are portable as they are
 
 
 def _foreign(block: JsonValue) -> FrozenDict:

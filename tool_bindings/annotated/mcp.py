@@ -48,32 +48,7 @@ def from_mcp(result: object, call: Mapping[str, Any] | None = None) -> ToolResul
             one that this client does not know.
     """
     raw = lossless(result, "")
-    problem = OBJECT(raw, "")
-    if problem is not None:
-        raise AnnotationError("invalid_type", problem.pointer, f"an MCP result {problem.reason}")
-    assert isinstance(raw, FrozenDict), "the snapshot of a dict is one"
-    kind = raw.get("resultType", "complete")
-    if kind not in ("complete", "input_required"):
-        raise AnnotationError("mcp_result_type", "/resultType", 'must be "complete" or "input_required"')
-    for name, shape in (("content", LIST), ("isError", BOOLEAN), ("_meta", OBJECT)):
-        problem = shape(raw[name], f"/{name}") if name in raw else None
-        if problem is not None:
-            raise AnnotationError("invalid_type", problem.pointer, problem.reason)
-    content: Any = raw.get("content", frozen_list([]))
-    failed = raw.get("isError", False)
-    envelope = build(
-        "failed" if failed else "succeeded" if kind == "complete" else "unknown",
-        content,
-        "adjacent",
-        structured_content=raw.get("structuredContent", MISSING),
-        meta=raw.get("_meta", MISSING),
-        correlation=correlation(call),
-        unknown=frozen_dict(
-            {name: item for name, item in raw.items() if name not in _SHARED and name not in _ENVELOPE_ONLY}
-        ),
-    )
-    annotation = AnnotatedToolResult.from_json(envelope)
-    return {"result": thaw(raw), "annotation": annotation.to_json()}
+    return {"result": thaw(raw), "annotation": _read_answer(raw, correlation(call)).to_json()}
 
 
 def to_mcp(record: Mapping[str, Any]) -> dict[str, JsonValue]:
@@ -95,3 +70,45 @@ def to_mcp(record: Mapping[str, Any]) -> dict[str, JsonValue]:
         MCP_ANNOTATION: {name: item for name, item in members.items() if name not in _SHARED},
     }
     return {name: thaw(item) for name, item in written.items()}
+
+
+# --- for this package and the MCP client ----------------------------------------------------------------
+
+
+def answer_annotation(answer: object) -> AnnotatedToolResult | None:
+    """Return the envelope of a server's answer, or None when it is not what the protocol allows.
+
+    A third party's odd answer costs its annotation, and never the result.
+    """
+    try:
+        return _read_answer(lossless(answer, ""), correlation(None))
+    except AnnotationError:
+        return None
+
+
+def _read_answer(raw: JsonValue, identifiers: FrozenDict) -> AnnotatedToolResult:
+    problem = OBJECT(raw, "")
+    if problem is not None:
+        raise AnnotationError("invalid_type", problem.pointer, f"an MCP result {problem.reason}")
+    assert isinstance(raw, FrozenDict), "the snapshot of a dict is one"
+    kind = raw.get("resultType", "complete")
+    if kind not in ("complete", "input_required"):
+        raise AnnotationError("mcp_result_type", "/resultType", 'must be "complete" or "input_required"')
+    for name, shape in (("content", LIST), ("isError", BOOLEAN), ("_meta", OBJECT)):
+        problem = shape(raw[name], f"/{name}") if name in raw else None
+        if problem is not None:
+            raise AnnotationError("invalid_type", problem.pointer, problem.reason)
+    content: Any = raw.get("content", frozen_list([]))
+    failed = raw.get("isError", False)
+    envelope = build(
+        "failed" if failed else "succeeded" if kind == "complete" else "unknown",
+        content,
+        "adjacent",
+        structured_content=raw.get("structuredContent", MISSING),
+        meta=raw.get("_meta", MISSING),
+        correlation=identifiers,
+        unknown=frozen_dict(
+            {name: item for name, item in raw.items() if name not in _SHARED and name not in _ENVELOPE_ONLY}
+        ),
+    )
+    return AnnotatedToolResult.from_json(envelope)

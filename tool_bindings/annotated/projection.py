@@ -7,7 +7,7 @@ Does not know: who observes. The application's own record is handed back as it c
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from sandbox.values import FrozenDict, JsonValue, snapshot, thaw
@@ -15,7 +15,7 @@ from tool_bindings.annotated.errors import AnnotationError
 from tool_bindings.annotated.intercepts import read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tool_bindings.annotated.envelope import AnnotatedToolResult
 
@@ -40,6 +40,29 @@ DEFAULT_KEEP: Final[tuple[Member, ...]] = (
 _log = logging.getLogger("tool_bindings")
 
 
+def _is_member(member: object) -> bool:
+    return isinstance(member, str) or (
+        isinstance(member, tuple) and bool(member) and all(isinstance(name, str) for name in member)
+    )
+
+
+def _names(member: Member) -> tuple[str, ...]:
+    return member if isinstance(member, tuple) else tuple(member.split("."))
+
+
+def _tree(paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for *path, last in paths:
+        branch: Any = tree
+        for name in path:
+            branch = branch.setdefault(name, {})
+            if branch is None:
+                break  # Something around it may be seen whole already.
+        else:
+            branch[last] = None
+    return tree
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectionPolicy:
     """What may be seen.
@@ -52,6 +75,8 @@ class ProjectionPolicy:
 
     keep: Sequence[Member] = DEFAULT_KEEP
     redact: Callable[[dict[str, Any]], object] | None = None
+    allowed: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+    """`keep` as a tree: a member's name to the tree below it, or to None where all of it may be seen."""
 
     def __post_init__(self) -> None:
         if isinstance(self.keep, str) or not all(map(_is_member, self.keep)):
@@ -60,15 +85,10 @@ class ProjectionPolicy:
         if self.redact is not None and not callable(self.redact):
             msg = "redact must be a function of the projection, or None"
             raise TypeError(msg)
+        object.__setattr__(self, "allowed", _tree(map(_names, self.keep)))
 
 
-def _is_member(member: object) -> bool:
-    return isinstance(member, str) or (
-        isinstance(member, tuple) and bool(member) and all(isinstance(name, str) for name in member)
-    )
-
-
-_DEFAULT: Final = ProjectionPolicy()
+DEFAULT_POLICY: Final = ProjectionPolicy()
 
 
 class Projection(TypedDict):
@@ -92,7 +112,7 @@ def project(
     """
     try:
         if policy is None:
-            policy = _DEFAULT
+            policy = DEFAULT_POLICY
         elif not isinstance(policy, ProjectionPolicy):
             policy = ProjectionPolicy(**policy)
         annotation = None if record.get("annotation") is None else read_record(record, "reject")[1]
@@ -105,7 +125,7 @@ def project(
 
 def event_fields(annotation: AnnotatedToolResult, policy: ProjectionPolicy) -> dict[str, JsonValue]:
     """Return the fields an event gets of an envelope, partly frozen; none when the redactor fails."""
-    shown = _allowed(annotation.members, [_names(member) for member in policy.keep])
+    shown = _shown(annotation.members, policy.allowed)
     if policy.redact is not None:
         try:
             redacted = policy.redact({name: thaw(item) for name, item in shown.items()})
@@ -119,21 +139,18 @@ def event_fields(annotation: AnnotatedToolResult, policy: ProjectionPolicy) -> d
     return {EVENT_FIELD: shown}
 
 
-def _names(member: Member) -> tuple[str, ...]:
-    return member if isinstance(member, tuple) else tuple(member.split("."))
-
-
-def _allowed(members: Mapping[str, Any], keep: Sequence[tuple[str, ...]]) -> dict[str, JsonValue]:
+def _shown(members: Mapping[str, Any], allowed: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Pick the allowed members, in the envelope's own order."""
     shown: dict[str, Any] = {}
     for name, item in members.items():
-        rests = [names[1:] for names in keep if names[0] == name]
-        if () in rests:
-            shown[name] = item
-        elif rests and isinstance(item, dict):
-            inner = _allowed(item, rests)
-            if inner:
-                shown[name] = inner
+        if name in allowed:
+            below = allowed[name]
+            if below is None:
+                shown[name] = item
+            elif isinstance(item, dict):
+                inner = _shown(item, below)
+                if inner:
+                    shown[name] = inner
     return shown
 
 

@@ -76,20 +76,19 @@ def _each(item: Shape) -> Shape:
 
 
 def _members(required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Shape:
+    shapes = {**required, **optional}
+
     def check(value: Any, at: str) -> Problem | None:
         problem = OBJECT(value, at)
         if problem is not None:
             return problem
-        for name, shape in required.items():
-            if name not in value:
+        for name, shape in shapes.items():
+            if name in value:
+                problem = shape(value[name], f"{at}/{name}")
+                if problem is not None:
+                    return problem
+            elif name in required:
                 return Problem(f"{at}/{name}", "is missing", missing=True)
-            problem = shape(value[name], f"{at}/{name}")
-            if problem is not None:
-                return problem
-        for name, shape in optional.items():
-            problem = shape(value[name], f"{at}/{name}") if name in value else None
-            if problem is not None:
-                return problem
         return None
 
     return check

@@ -37,6 +37,8 @@ KILL_SECONDS: Final = 1.0
 """Within this a killed process is gone, or never will be."""
 _FLUSH_SECONDS: Final = 0.5
 """For writing what has been accepted already, before the child's input is closed."""
+_LAST_WORDS_SECONDS: Final = 0.3
+"""How long the rest of an ending child's standard error may take. Arbitrary."""
 _READ_BYTES: Final = 65_536
 _WORDS_KEPT: Final = 20
 """Lines of the child's standard error that are kept to explain its end. Arbitrary."""
@@ -56,11 +58,14 @@ class ChildTransport:
         self.writes = writes
         self.junk_lines = 0
         """Lines on its standard output that were no messages."""
+        self.said_all = trio.Event()
+        """Set when nothing more comes on its standard error."""
         self._words: deque[str] = deque(maxlen=_WORDS_KEPT)
 
-    @property
-    def last_words(self) -> str:
-        """The last line of its standard error, or ''."""
+    async def last_words(self) -> str:
+        """Return the last line of its standard error, or ''; for a child that has just ended."""
+        with trio.move_on_after(_LAST_WORDS_SECONDS):
+            await self.said_all.wait()
         return self._words[-1] if self._words else ""
 
     def note_error_output(self, line: bytes) -> None:
@@ -130,7 +135,9 @@ async def _start(server: StdioServer) -> trio.Process:
         )
     except FileNotFoundError:
         place = f" in {server.cwd!r}" if server.cwd else ""
-        raise McpUnavailableError(f"cannot start {server.command!r}{place}: no such command or directory") from None
+        raise McpUnavailableError(
+            f"cannot start {server.command!r}{place}: no such command or directory"
+        ) from None
     except OSError as error:
         raise McpUnavailableError(f"cannot start {server.command!r}: {error.strerror}") from error
 
@@ -174,6 +181,7 @@ async def _read_errors(stderr: trio.abc.ReceiveStream, transport: ChildTransport
             for line in splitter.feed(data):
                 if isinstance(line, bytes):
                     transport.note_error_output(line)
+    transport.said_all.set()
 
 
 async def _chunks(stream: trio.abc.ReceiveStream) -> AsyncIterator[bytes]:

@@ -38,7 +38,13 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _STDIO_KEYS: Final = ("command", "args", "env", "cwd")
 _HTTP_KEYS: Final = ("url", "headers")
 _COMMON_KEYS: Final = ("type", "transport", "disabled", "codemode")
-_OWN_KEYS: Final = ("toolCallTimeoutMs", "failOnStartupError", "startupTimeoutMs", "concurrencySafe", "reconnect")
+_OWN_KEYS: Final = (
+    "toolCallTimeoutMs",
+    "failOnStartupError",
+    "startupTimeoutMs",
+    "concurrencySafe",
+    "reconnect",
+)
 _RECONNECT_KEYS: Final = ("enabled", "initialDelayMs", "maxDelayMs", "maxAttempts")
 _HTTP_TYPES: Final = ("http", "streamable-http", "streamableHttp")
 

@@ -56,11 +56,17 @@ _MODERN_MEMBERS: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "p
 class Connection:
     """An open connection. Made by `open_connection`."""
 
-    def __init__(self, config: McpServerConfig, session: ClientSession, answers: _RawAnswers) -> None:
+    def __init__(
+        self,
+        config: McpServerConfig,
+        session: ClientSession,
+        answers: _RawAnswers,
+        child: ChildTransport | None,
+    ) -> None:
         self._config = config
         self._session = session
         self._answers = answers
-        self._child: ChildTransport | None = None
+        self._child = child
 
     @property
     def title(self) -> str:
@@ -142,14 +148,10 @@ class Connection:
             if error.code == CONNECTION_CLOSED:
                 raise McpOutcomeUnknownError(
                     f"MCP server {name!r} went away during {raw_name!r}; whether the call had an effect is"
-                    f" unknown{self._last_words()}"
+                    f" unknown{await _last_words(self._child)}"
                 ) from error
             raise McpCallError(f"MCP server {name!r} refused {raw_name!r}: {_words(error)}") from error
         return kept.answer
-
-    def _last_words(self) -> str:
-        words = "" if self._child is None else self._child.last_words
-        return f". It said last: {words}" if words else ""
 
 
 class _Kept:
@@ -207,8 +209,6 @@ class _RawAnswers:
             self.closed.set()
 
 
-
-
 @contextlib.asynccontextmanager
 async def open_connection(
     config: McpServerConfig, on_list_changed: Callable[[], object]
@@ -248,11 +248,8 @@ async def open_connection(
             with trio.fail_after(config.startup_timeout_seconds):
                 await _shake_hands(session)
         except Exception as error:
-            words = f". It said last: {child.last_words}" if child is not None and child.last_words else ""
-            raise McpUnavailableError(f"{_reason(error, config)}{words}") from error
-        connection = Connection(config, session, answers)
-        connection._child = child  # noqa: SLF001  # this function is the constructor
-        yield connection
+            raise McpUnavailableError(f"{_reason(error, config)}{await _last_words(child)}") from error
+        yield Connection(config, session, answers, child)
 
 
 async def _shake_hands(session: ClientSession) -> None:
@@ -285,6 +282,11 @@ def _reason(error: Exception, config: McpServerConfig) -> str:
     if isinstance(error, MCPError):
         return f"refused the handshake: {_words(error)}"
     return f"cannot be used: {clean_text(str(error) or type(error).__name__, _MAX_ERROR_CHARS)}"
+
+
+async def _last_words(child: ChildTransport | None) -> str:
+    words = "" if child is None else await child.last_words()
+    return f". It said last: {words}" if words else ""
 
 
 def _words(error: MCPError) -> str:

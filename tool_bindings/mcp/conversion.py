@@ -95,9 +95,7 @@ def _piece(block: Any) -> str | None:
         resource = block.get("resource")
         uri = resource.get("uri") if isinstance(resource, dict) else None
         shown = _name(uri) if isinstance(uri, str) else "without a uri"
-        return (
-            f"[embedded resource: {shown}; its data is not shown and remains available to programmatic callers]"
-        )
+        return f"[embedded resource: {shown}; its data is not shown and remains available to programmatic callers]"
     return f"[unsupported MCP content type: {_name(kind) if isinstance(kind, str) else 'none'}]"
 
 

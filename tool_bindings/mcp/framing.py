@@ -36,7 +36,9 @@ class MalformedLineError(ValueError):
         answers: Whether it looks like an answer rather than a request.
     """
 
-    def __init__(self, message: str, code: int, request_id: str | int | None = None, *, answers: bool = False) -> None:
+    def __init__(
+        self, message: str, code: int, request_id: str | int | None = None, *, answers: bool = False
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.request_id = request_id

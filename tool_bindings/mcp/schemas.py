@@ -228,7 +228,11 @@ def _typed(node: dict[str, Any]) -> dict[str, Any]:
     kinds = node.get("type")
     if isinstance(kinds, list):
         return _type_list(node, kinds)
-    if kinds is None and ("enum" in node or "const" in node) and not node.keys() & {"oneOf", "anyOf", "allOf"}:
+    if (
+        kinds is None
+        and ("enum" in node or "const" in node)
+        and not node.keys() & {"oneOf", "anyOf", "allOf"}
+    ):
         literals = [node["const"]] if "const" in node else node["enum"]
         found = {_type_of(literal) for literal in literals} if isinstance(literals, list) else set()
         if len(found) == 1 and None not in found:
@@ -248,7 +252,10 @@ def _type_list(node: dict[str, Any], kinds: list[Any]) -> dict[str, Any]:
     if rest.keys() - _ANNOTATIONS - _TYPED_KEYWORDS.keys():
         return node
     arms = [
-        {"type": name, **{key: rest[key] for key, owner in _TYPED_KEYWORDS.items() if owner == name and key in rest}}
+        {
+            "type": name,
+            **{key: rest[key] for key, owner in _TYPED_KEYWORDS.items() if owner == name and key in rest},
+        }
         for name in names
     ]
     return {"oneOf": arms, **{key: rest[key] for key in _ANNOTATIONS if key in rest}}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import math
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from tool_bindings.mcp.connection import Connection
     from tool_bindings.registry import Disposer, ToolRegistry
 
+    NoteListener = Callable[[str, bool], object]
+    """Gets one line about a server, and whether it is a problem."""
+
 __all__ = ["McpServers", "McpStatus", "ServerState", "open_mcp_servers"]
 
 ServerState = Literal["connecting", "connected", "reconnecting", "given-up"]
-NoteListener = "Callable[[str], object]"
-"""Gets one line about a server whenever something changes that an operator wants to know."""
 
 _logger: Final = logging.getLogger("tool_bindings.mcp")
 
@@ -59,7 +61,7 @@ class McpStatus:
 class _Server:
     """Supervises one server; `run` is its task."""
 
-    def __init__(self, config: McpServerConfig, registry: ToolRegistry, note: Callable[[str], object]) -> None:
+    def __init__(self, config: McpServerConfig, registry: ToolRegistry, note: NoteListener | None) -> None:
         self._config = config
         self._registry = registry
         self._note = note
@@ -71,6 +73,7 @@ class _Server:
         self._error: str | None = None
         self._failures = 0
         self._list_changed = trio.Event()
+        self.tried = trio.Event()
 
     def status(self) -> McpStatus:
         return McpStatus(self._config.name, self._state, self._title, self._names, self._error)
@@ -88,37 +91,28 @@ class _Server:
             )
         return self._connection
 
-    async def run(self, task_status: trio.TaskStatus[None]) -> None:
-        """Stay connected until cancelled or given up. `started` is called after the first attempt."""
-        first = task_status
-        try:
-            while True:
-                began = trio.current_time()
-                try:
-                    await self._one_connection(first)
-                    self._error = "the connection was lost"
-                except Exception as error:  # noqa: BLE001  # whatever a server does must not end the others
-                    self._error = _text_of(error)
+    async def run(self) -> None:
+        """Stay connected until cancelled or given up; `tried` is set after the first attempt."""
+        while True:
+            began = trio.current_time()
+            try:
+                await self._one_connection()
+                self._error = "the connection was lost"
+            except Exception as error:  # noqa: BLE001  # whatever a server does must not end the others
+                self._error = _text_of(error)
+            finally:
                 self._connection = None
-                if self._state == "connecting" and self._config.fail_on_startup_error:
-                    raise McpStartError(f"MCP server {self._config.name!r}: {self._error}")
-                if trio.current_time() - began >= self._config.reconnect.max_delay_seconds:
-                    self._failures = 0
-                if not self._may_retry():
-                    break
-                self._state = "reconnecting"
-                if first is not trio.TASK_STATUS_IGNORED:
-                    first.started()
-                    first = trio.TASK_STATUS_IGNORED
-                await trio.sleep(self._next_delay())
-        finally:
-            self._connection = None
-            if self._state != "given-up":
-                self._unregister()
-        if first is not trio.TASK_STATUS_IGNORED:
-            first.started()
+            if not self.tried.is_set() and self._config.fail_on_startup_error:
+                raise McpStartError(f"MCP server {self._config.name!r}: {self._error}")
+            if trio.current_time() - began >= self._config.reconnect.max_delay_seconds:
+                self._failures = 0
+            retry = self._may_retry()
+            self.tried.set()
+            if not retry:
+                return
+            await trio.sleep(self._next_delay())
 
-    async def _one_connection(self, first: trio.TaskStatus[None]) -> None:
+    async def _one_connection(self) -> None:
         """Connect, list, and follow changes until the connection ends."""
         # Imported here: the SDK takes most of a second to load.
         from tool_bindings.mcp.connection import open_connection  # noqa: PLC0415
@@ -135,9 +129,8 @@ class _Server:
             self._connection = connection
             self._error = None
             self._state = "connected"
-            self._tell(f"connected ({self._title}, {len(self._names)} tools)")
-            if first is not trio.TASK_STATUS_IGNORED:
-                first.started()
+            self._tell(f"connected ({self._title}, {len(self._names)} tools)", problem=False)
+            self.tried.set()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._follow_changes, connection)
                 await connection.wait_closed()
@@ -155,21 +148,22 @@ class _Server:
                 self._tell(f"its new tool list is not used: {self._error}")
             else:
                 self._error = None
-                self._tell(f"has a new tool list ({len(self._names)} tools)")
+                self._tell(f"has a new tool list ({len(self._names)} tools)", problem=False)
 
     async def _sync(self, connection: Connection) -> None:
         """Register what the server lists now. A list that cannot be had or used changes nothing."""
         definitions = define_tools(self._config, await connection.list_tools(), self.connection)
-        self._unregister()
+        self.unregister()
         try:
             for definition in definitions:
                 self._disposers.append(self._registry.register(definition))
         except DefinitionError:
-            self._unregister()
+            self.unregister()
             raise
         self._names = tuple(sorted(definition.name for definition in definitions))
 
-    def _unregister(self) -> None:
+    def unregister(self) -> None:
+        """Take the server's tools out of the registry."""
         disposers, self._disposers = self._disposers, []
         self._names = ()
         for dispose in disposers:
@@ -184,10 +178,11 @@ class _Server:
             self._state = "given-up"
             self._tell(f"{self._error}; reconnecting is switched off, so start again to use it")
         elif self._failures > limits.max_attempts:
-            self._unregister()
+            self.unregister()
             self._state = "given-up"
             self._tell(f"{self._error}; given up after {limits.max_attempts} attempts to reconnect")
         else:
+            self._state = "reconnecting"
             self._tell(f"{self._error}; trying again in {self._next_delay():g} s")
             return True
         return False
@@ -196,9 +191,11 @@ class _Server:
         limits = self._config.reconnect
         return min(limits.max_delay_seconds, limits.initial_delay_seconds * 2.0 ** (self._failures - 1))
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str, *, problem: bool = True) -> None:
+        if self._note is None:
+            return
         try:
-            self._note(f"MCP server {self._config.name!r}: {text}")
+            self._note(f"MCP server {self._config.name!r}: {text}", problem)
         except Exception:
             _logger.exception("a listener for notes about MCP servers raised")
 
@@ -223,7 +220,9 @@ def aliases_in(registry: ToolRegistry) -> dict[str, tuple[str, ...]]:
     """Return the readable names of the MCP tools among a registry's; one with several targets is ambiguous."""
     definitions = registry.definitions()
     origins = [
-        (*origin, definition.name) for definition in definitions if (origin := origin_of(definition)) is not None
+        (*origin, definition.name)
+        for definition in definitions
+        if (origin := origin_of(definition)) is not None
     ]
     return readable_aliases(origins, [definition.name for definition in definitions]) if origins else {}
 
@@ -233,17 +232,19 @@ async def open_mcp_servers(
     registry: ToolRegistry,
     configs: Iterable[McpServerConfig],
     *,
-    on_note: Callable[[str], object] = lambda _text: None,
+    on_note: NoteListener | None = None,
+    patience_seconds: float = math.inf,
 ) -> AsyncIterator[McpServers]:
     """Connect to servers and keep their tools in a registry until the body ends.
 
-    Enters the body when every server has been tried once. A server that did not come up is tried again in
-    the background. At the end every child process is gone.
+    Enters the body when every server has been tried once, or patience is over. A server that did not come
+    up is tried again in the background. At the end every child process is gone.
 
     Args:
         registry: Where tools are registered and unregistered.
         configs: The servers.
-        on_note: Gets a line whenever a server connects, is lost or is given up.
+        on_note: Gets a line whenever something becomes of a server, and whether it is a problem.
+        patience_seconds: How long to wait for the first attempts.
 
     Raises:
         McpConfigError: The SDK is not installed, or two servers have one name.
@@ -261,9 +262,11 @@ async def open_mcp_servers(
     try:
         async with trio.open_nursery() as nursery:
             try:
-                async with trio.open_nursery() as starting:
+                for server in servers:
+                    nursery.start_soon(server.run)
+                with trio.move_on_after(patience_seconds):
                     for server in servers:
-                        starting.start_soon(nursery.start, server.run)
+                        await server.tried.wait()
                 yield McpServers(servers, registry)
             except BaseException as error:
                 raised = error
@@ -272,6 +275,9 @@ async def open_mcp_servers(
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise _bare(group, raised) from None
+    finally:
+        for server in servers:
+            server.unregister()
 
 
 def _bare(group: BaseExceptionGroup[BaseException], raised: BaseException | None) -> BaseException:

@@ -1,0 +1,154 @@
+"""Serving clients over streamable HTTP, with hypercorn on trio.
+
+Knows: sessions, sockets, bounds. Does not know: what requests do, who may make them (`guard`). Loading it
+loads the MCP SDK and hypercorn.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import secrets
+import socket
+from typing import TYPE_CHECKING, Any, Final
+
+import hypercorn.trio
+import trio
+from hypercorn.config import Config
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from codemode.server.clients import ClientKey
+from codemode.server.guard import CLIENT_KEY, DISCONNECTED_KEY, Guard, allowed_hosts
+from sandbox.nursery import open_background_nursery
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from mcp.server.context import ServerRequestContext
+
+    from codemode.server.guard import Receive, Scope, Send
+    from codemode.server.handlers import CodeServer
+
+__all__ = ["PATH", "client_key", "listening_socket", "new_token", "disconnected", "serve_http"]
+
+PATH: Final = "/mcp"
+MAX_BODY_BYTES: Final = 4_194_304
+"""Bytes of one request: four times the largest program."""
+MAX_SESSIONS: Final = 100
+"""Sessions of all clients at a time. Arbitrary."""
+IDLE_SECONDS: Final = 1800.0
+"""A session that nobody used for so long is closed."""
+_GRACEFUL_SECONDS: Final = 1.0
+"""For answers on their way when the server stops; streams that stay open are cut off then."""
+_KEEP_ALIVE_SECONDS: Final = 30.0
+_SESSION_HEADER: Final = "mcp-session-id"
+
+
+def new_token() -> str:
+    """Make a bearer token."""
+    return secrets.token_urlsafe(32)
+
+
+def client_key(context: ServerRequestContext[Any, Any]) -> ClientKey:
+    """Tell clients apart: bounds are per token, logs per session where the protocol version has sessions."""
+    request = context.request
+    assert request is not None, "over HTTP every message came in a request"
+    return ClientKey(request.scope[CLIENT_KEY], request.headers.get(_SESSION_HEADER, ""))
+
+
+def disconnected(context: ServerRequestContext[Any, Any]) -> trio.Event | None:
+    """Return the event that is set when the client has closed the request; None where there is none."""
+    event = None if context.request is None else context.request.scope.get(DISCONNECTED_KEY)
+    return event if isinstance(event, trio.Event) else None
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Bind to an address and listen; port 0 takes a free one.
+
+    Raises:
+        OSError: It cannot be bound.
+    """
+    family, kind, number, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, number)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+async def serve_http(
+    server: CodeServer,
+    listener: socket.socket,
+    *,
+    host: str,
+    tokens: Sequence[str],
+    host_names: Sequence[str] = (),
+    stopped: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve until `stopped()` returns; runs that are going on are stopped then.
+
+    Args:
+        server: What requests do.
+        listener: A socket that listens.
+        host: The name it was bound under.
+        tokens: Bearer tokens; each is a client of its own.
+        host_names: Further values of `Host` to answer to, as a proxy in front sends them.
+        stopped: Returns when it is time to end.
+    """
+    manager = StreamableHTTPSessionManager(
+        server.mcp,
+        session_idle_timeout=IDLE_SECONDS,
+        max_request_body_size=MAX_BODY_BYTES,
+        max_sessions=MAX_SESSIONS,
+    )
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
+        if scope["path"] != PATH:
+            await send({"type": "http.response.start", "status": 404, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        name = scope[CLIENT_KEY]
+        # The SDK binds a session to the client of the request that opened it; another gets "not found".
+        user = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
+        await manager.asgi_app({**scope, "user": user}, receive, send)
+
+    port = listener.getsockname()[1]
+    guard = Guard(application, tokens, allowed_hosts(host, port) | {name.lower() for name in host_names})
+    descriptor = listener.detach()  # hypercorn closes it.
+    config = Config()
+    config.bind = [f"fd://{descriptor}"]
+    config.accesslog = config.errorlog = None  # A log of requests would have their headers in it.
+    config.graceful_timeout = _GRACEFUL_SECONDS
+    config.shutdown_timeout = _GRACEFUL_SECONDS
+    config.keep_alive_timeout = _KEEP_ALIVE_SECONDS
+    config.include_server_header = False
+    config.max_app_queue_size = 16
+    async with manager.run(), open_background_nursery() as nursery:
+        nursery.start_soon(server.announce_changes)
+        serve: Any = functools.partial(hypercorn.trio.serve, shutdown_trigger=stopped, mode="asgi")
+        # The inner nursery ends when hypercorn does, which is soon after `stopped()` returns.
+        async with trio.open_nursery() as serving:
+            await serving.start(serve, guard, config)
+            # hypercorn lets children inherit the socket, and an orphan would keep the port.
+            os.set_inheritable(descriptor, False)
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+            return

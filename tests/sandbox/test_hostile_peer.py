@@ -1,0 +1,399 @@
+"""A worker that has fallen, scripted at the byte level: the host must bound it, end it, and go on."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+
+import psutil
+import pytest
+import trio
+import trio.testing
+
+from sandbox.limits import Limits
+from sandbox.run import Run, Stop
+from sandbox.vocabulary import ABSENT, Namespace, Program
+
+LIMITS = Limits(wall_seconds=10, compute_seconds=5, max_output_bytes=10_000, max_call_bytes=10_000)
+BROKEN = ("worker-exit", "the worker broke its protocol and was ended")
+
+
+class Peer:
+    """The worker's end of a wire, and what a run asks of a worker process."""
+
+    def __init__(self):
+        self.socket, self.end = socket.socketpair()
+        self.socket.setblocking(False)
+        self.end.setblocking(False)
+        self.killed = trio.Event()
+
+    def kill(self):
+        self.killed.set()
+
+    def compute_seconds(self):
+        return 0.0
+
+    async def wait_exit_status(self):
+        return 0
+
+    async def send(self, data):
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self.end.send(view) :]
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self.end)
+
+    async def say(self, *messages):
+        await self.send(frame(json.dumps(messages).encode()))
+
+    async def hear(self):
+        """Return the messages of the next frame."""
+        header = await self._exactly(4)
+        return json.loads(await self._exactly(struct.unpack("<I", header)[0]))
+
+    async def _exactly(self, count):
+        data = b""
+        while len(data) < count:
+            try:
+                data += self.end.recv(count - len(data))
+            except BlockingIOError:
+                await trio.lowlevel.wait_readable(self.end)
+        return data
+
+    def close(self):
+        self.socket.close()
+        self.end.close()
+
+
+def frame(payload):
+    return struct.pack("<I", len(payload)) + payload
+
+
+async def echo(call):
+    return call.arguments
+
+
+SPACE = Namespace("host", {"echo": "echo()"}, echo)
+
+
+async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
+    """Settle a run against a peer that follows a script; the script is cancelled when the run has ended."""
+    peer = Peer()
+    run = Run(peer, Program("", namespaces), limits, on_log=None, on_stuck_call=print, grace_seconds=1)
+    async with trio.open_nursery() as nursery:
+
+        async def follow():
+            await peer.hear()
+            try:
+                await script(peer)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # The host has had enough.
+
+        nursery.start_soon(follow)
+        with trio.fail_after(20):
+            outcome = await run.settle(stop or Stop())
+        nursery.cancel_scope.cancel()
+    assert peer.killed.is_set()
+    peer.close()
+    return outcome
+
+
+def end_of(outcome):
+    return (
+        (None, outcome.value) if outcome.failure is None else (outcome.failure.kind, outcome.failure.message)
+    )
+
+
+def says(*messages):
+    async def script(peer):
+        await peer.say(*messages)
+        await trio.sleep_forever()
+
+    return script
+
+
+def sends(data):
+    async def script(peer):
+        await peer.send(data)
+        await trio.sleep_forever()
+
+    return script
+
+
+CALL = ["call", 1, "host", "echo", {}, None]
+
+
+async def test_a_peer_that_behaves_is_served():
+    async def script(peer):
+        await peer.say(["log", "hello\n"], ["call", 1, "host", "echo", {"x": 1}, 3])
+        assert [["result", 1, {"x": 1}]] == await peer.hear()
+        await peer.say(["done", {"value": 5}])
+
+    outcome = await outcome_of(script)
+    assert (None, 5) == end_of(outcome)
+    assert ("hello",) == outcome.logs
+
+
+async def test_frames_are_understood_a_byte_at_a_time():
+    async def script(peer):
+        for byte in frame(b'[["log","a"]]') + frame(b'[["log","b"],["done",{"value":1}]]'):
+            await peer.send(bytes([byte]))
+            await trio.lowlevel.checkpoint()
+
+    outcome = await outcome_of(script)
+    assert (("ab",), 1) == (outcome.logs, outcome.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        frame(b"junk"),
+        frame(b"{}"),
+        frame(b"[NaN]"),
+        frame(b"[[]]"),
+        frame(b"[null]"),
+        frame(b'[["result",1,2]]'),
+        frame(b'[["run",{}]]'),
+        frame(b'[["call",1,"host","echo"]]'),
+        frame(b'[["call",0,"host","echo",{},null]]'),
+        frame(b'[["done",{"failure":{"kind":"timeout","message":"forged"}}]]'),
+        frame(b"[" * 5000),
+        frame(b"\xff\xfe"),
+        frame(b""),
+        struct.pack("<I", 2**32 - 1),
+        struct.pack("<I", 100_000_000) + b"x",
+    ],
+    ids=repr,
+)
+async def test_what_no_worker_of_ours_sends_ends_the_run(data):
+    outcome = await outcome_of(sends(frame(b'[["log","kept"]]') + data))
+    assert BROKEN == end_of(outcome)
+    assert ("kept",) == outcome.logs
+
+
+@pytest.mark.parametrize(
+    "second",
+    [["call", 1, "host", "echo", {}, None], ["call", 2, "host", "echo", {}, None]],
+    ids=["the same number again", "a lower number"],
+)
+async def test_a_call_number_is_answered_at_most_once(second):
+    asked = []
+
+    async def note(call):
+        asked.append(call.id)
+        return None
+
+    space = Namespace("host", {"echo": "echo()"}, note)
+    first = ["call", 3 if second[1] == 2 else 1, "host", "echo", {}, None]
+    outcome = await outcome_of(says(first, second), namespaces=(space,))
+    assert BROKEN == end_of(outcome)
+    assert [first[1]] == asked
+
+
+async def test_a_number_is_not_free_again_after_its_answer():
+    async def script(peer):
+        await peer.say(CALL)
+        await peer.hear()
+        await peer.say(CALL)
+        await trio.sleep_forever()
+
+    assert BROKEN == end_of(await outcome_of(script))
+
+
+@pytest.mark.parametrize(
+    ("space", "member"), [("nobody", "echo"), ("host", "nothing"), ("host", "__class__")]
+)
+async def test_a_call_of_what_was_not_offered_fails_for_the_program_only(space, member):
+    async def script(peer):
+        await peer.say(["call", 1, space, member, {}, None])
+        assert [["error", 1, f'unknown binding "{space}.{member}"']] == await peer.hear()
+        await peer.say(["done", {}])
+
+    assert (None, ABSENT) == end_of(await outcome_of(script))
+
+
+async def test_a_cancel_of_an_unknown_call_is_harmless_and_a_flood_of_them_is_not():
+    async def one(peer):
+        await peer.say(CALL)
+        await peer.hear()
+        await peer.say(["cancel", 77])
+        await peer.say(["done", {"value": 1}])
+
+    assert (None, 1) == end_of(await outcome_of(one))
+    assert BROKEN == end_of(await outcome_of(says(CALL, *[["cancel", 1]] * 50)))
+
+
+async def test_a_forged_end_gives_up_the_calls_and_waits_for_them():
+    ended = []
+
+    async def slow(call):
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(0.05)
+            ended.append(call.id)
+
+    space = Namespace("host", {"echo": "echo()"}, slow)
+    calls = [["call", number, "host", "echo", {}, None] for number in range(1, 4)]
+    outcome = await outcome_of(says(*calls, ["done", {"value": "early"}]), namespaces=(space,))
+    assert (None, "early") == end_of(outcome)
+    assert [1, 2, 3] == sorted(ended)
+
+
+async def test_what_comes_after_the_end_is_not_looked_at():
+    asked = []
+
+    async def note(call):
+        asked.append(call.id)
+
+    space = Namespace("host", {"echo": "echo()"}, note)
+    outcome = await outcome_of(
+        says(["done", {"value": 1}], ["log", "late"], CALL, ["done", {"value": 2}]), namespaces=(space,)
+    )
+    assert ((None, 1), (), []) == (end_of(outcome), outcome.logs, asked)
+
+
+async def test_a_result_over_the_limit_is_refused_whatever_the_worker_says_it_counted():
+    outcome = await outcome_of(says(["done", {"value": "x" * 20_000}]))
+    assert "output-limit" == outcome.failure.kind
+    assert ABSENT is outcome.value
+
+
+async def test_an_error_text_over_the_limit_is_cut():
+    failure = {"kind": "exception", "message": "m" * 20_000}
+    outcome = await outcome_of(says(["done", {"failure": failure}]))
+    assert "output-limit" == outcome.failure.kind
+    assert len(outcome.failure.message) < 200
+
+
+async def test_arguments_over_the_limit_are_refused_whatever_the_worker_says_it_counted():
+    outcome = await outcome_of(says(["call", 1, "host", "echo", {"x": "y" * 20_000}, None]))
+    assert "worker-exit" == outcome.failure.kind
+
+
+async def test_a_worker_that_says_again_that_it_is_ready_is_ended():
+    assert BROKEN == end_of(await outcome_of(says(["ready", []])))
+
+
+async def test_a_worker_that_fails_outside_the_program_says_how():
+    outcome = await outcome_of(says(["ready", [["set-up", False, "Traceback ...\nKeyError: 'x'"]]]))
+    assert ("worker-exit", "the worker failed outside the program: KeyError: 'x'") == end_of(outcome)
+
+
+@pytest.mark.parametrize("last", [b"", frame(b'[["log","x"]]')[:-3]], ids=["nothing", "half a frame"])
+async def test_a_wire_that_closes_early_ends_the_run(last):
+    async def script(peer):
+        await peer.send(frame(b'[["log","kept"]]') + last)
+        peer.end.close()
+
+    outcome = await outcome_of(script)
+    assert ("worker-exit", "worker exited with code 0 before completing") == end_of(outcome)
+    assert ("kept",) == outcome.logs
+
+
+async def test_a_worker_that_says_nothing_ends_at_the_wall(autojump_clock):
+    outcome = await outcome_of(lambda peer: trio.sleep_forever())
+    assert "timeout" == outcome.failure.kind
+    assert LIMITS.wall_seconds == pytest.approx(outcome.usage.wall_seconds)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [["log", ""], None],
+    ids=["empty output", "empty frames"],
+)
+async def test_a_flood_of_nothing_ends_and_lets_other_tasks_run(message):
+    data = frame(b"[]" if message is None else json.dumps([message]).encode()) * 1000
+    # Small bounds, so that the flood comes to its end soon.
+    limits = Limits(wall_seconds=10, max_output_bytes=1000, max_call_bytes=1000, max_run_bytes=2_000_000)
+
+    async def script(peer):
+        while True:
+            await peer.send(data)
+
+    lags = []
+
+    async def beat():
+        while True:
+            before = time.perf_counter()
+            await trio.sleep(0.001)
+            lags.append(time.perf_counter() - before)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(beat)
+        outcome = await outcome_of(script, limits=limits)
+        nursery.cancel_scope.cancel()
+    assert BROKEN == end_of(outcome)
+    assert sorted(lags)[int(len(lags) * 0.99)] < 0.1
+
+
+async def test_a_flood_of_output_ends_and_what_fits_is_kept():
+    async def script(peer):
+        while True:
+            await peer.say(["log", "x" * 100 + "\n"])
+
+    outcome = await outcome_of(script)
+    assert "output-limit" == outcome.failure.kind
+    assert 9_000 < outcome.usage.output_bytes <= 10_000
+
+
+async def test_a_worker_that_never_reads_does_not_make_the_host_keep_results_without_end():
+    async def large(call):
+        return "x" * 9_000
+
+    space = Namespace("host", {"echo": "echo()"}, large)
+    limits = Limits(wall_seconds=10, max_call_bytes=10_000, max_run_bytes=5_000_000)
+
+    async def script(peer):
+        number = 0
+        while True:
+            number += 1
+            await peer.say(["call", number, "host", "echo", {}, None])
+
+    before = psutil.Process().memory_info().rss
+    outcome = await outcome_of(script, namespaces=(space,), limits=limits)
+    assert (
+        "call-limit",
+        "calls and results of this run passed 5000000 bytes; the limit is max_run_bytes",
+    ) == end_of(outcome)
+    assert psutil.Process().memory_info().rss - before < 50_000_000
+
+
+async def test_a_flood_of_refused_calls_ends_at_the_call_limit():
+    limits = Limits(wall_seconds=10, max_calls=100)
+    calls = [["call", number, "nobody", "x", {}, None] for number in range(1, 200)]
+    outcome = await outcome_of(says(*calls), limits=limits)
+    assert "call-limit" == outcome.failure.kind
+
+
+async def test_a_deeply_nested_value_does_not_overflow_the_host():
+    depth = 3000
+    outcome = await outcome_of(sends(frame(b'[["done",{"value":' + b"[" * depth + b"]" * depth + b"}]]")))
+    value, levels = outcome.value, 0
+    while value:
+        (value,) = value
+        levels += 1
+    assert depth == levels + 1
+
+
+async def test_a_large_frame_does_not_stop_other_tasks():
+    limits = Limits(wall_seconds=20, max_output_bytes=8_000_000)
+    data = frame(json.dumps([["done", {"value": ["x" * 1000] * 4000}]]).encode())
+    beats = 0
+
+    async def beat():
+        nonlocal beats
+        while True:
+            await trio.sleep(0.001)
+            beats += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(beat)
+        outcome = await outcome_of(sends(data), limits=limits)
+        nursery.cancel_scope.cancel()
+    assert 4000 == len(outcome.value)
+    assert beats > 1
