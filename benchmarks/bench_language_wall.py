@@ -1,8 +1,9 @@
 """What does the policy cost over plain CPython?
 
-Question: how much slower is a program under the language wall than the same text as the body of an async function?
-Unit: ratio of times; one row per kind of code. Method: both forms run in this process, in interleaved rounds, and the
-median of the per-round ratios is reported. A ratio above its limit would reopen decision 0171 (checked receivers).
+Question: how much slower is a program under the language wall than the same text as the body of an async
+function? Unit: ratio of times; one row per kind of code. Method: both forms run in this process, in
+interleaved rounds, and the median of the per-round ratios is reported. A ratio above its limit would reopen
+decision 0171 (checked receivers).
 
 Run: python benchmarks/bench_language_wall.py [rounds]
 """
@@ -13,11 +14,13 @@ import ast
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.guards import build_globals
 from sandbox.policy import compile_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PROGRAMS: dict[str, tuple[float, str]] = {
     "arithmetic loops": (

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from codemode.lane import Abandoned, Lane, Ticket
+from codemode.namespace import tools_namespace
 from codemode.receipts import CallRecord, bounded_arguments
-from sandbox.vocabulary import ErrorClass, HostCall, HostFunctionError, Namespace
+from sandbox.vocabulary import HostCall, HostFunctionError, Namespace
 from tool_bindings.abort import AbortSignal
-from tool_bindings.stubs import signature
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tool_bindings.registry import ToolRegistry
     from tool_bindings.results import ToolResult
 
-TOOL_CALL_ERROR = ErrorClass("ToolCallError", ("tool_name", "toolName"))
-"""What failed calls raise in a program."""
 RUN_SETTLED = "run_code settled"
 """Why calls that outlive their program are stopped."""
 OUTCOME_UNKNOWN = "TOOL_OUTCOME_UNKNOWN"
@@ -90,16 +88,15 @@ class Bridge:
         found = (self._registry.get(name, self._scope) for name in self._names)
         return [definition for definition in found if definition is not None]
 
-    def namespace(self) -> Namespace:
-        """Return what the program calls these tools through."""
-        members = {definition.name: signature(definition) for definition in self.definitions}
-        return Namespace(
-            "tools",
-            members,
-            self._accept,
-            TOOL_CALL_ERROR,
-            noun="tool",
-        )
+    def namespace(self, source: str) -> Namespace:
+        """Return what the program calls these tools through.
+
+        Args:
+            source: The program.
+        """
+        # An around listener may answer a call that the tool itself would refuse.
+        judge = not self._registry.policies(self._scope).around
+        return tools_namespace(self.definitions, source, self._accept, judge_arguments=judge)
 
     def close(self, reason: str = RUN_SETTLED) -> None:
         """Abandon what has not started and stop what runs. The calls' own tasks then end by themselves."""

@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
+
+import trio
 
 from tool_bindings.stubs import clean_text, render_stubs, signature
 
@@ -31,6 +34,8 @@ _MAX_QUERY_WORDS: Final = 32
 """Words of a query that are looked at. Arbitrary: a query is a sentence, not a page."""
 _DESCRIPTION_CHARS: Final = 2_000
 """Characters of a description that are searched. Arbitrary; the first sentences say what a tool is for."""
+_MANY: Final = 200
+"""Tools of a set whose catalogue is built in a thread. Arbitrary."""
 _FIRST_LINE_CHARS: Final = 160
 
 _NAME_WEIGHT: Final = 4.0
@@ -49,37 +54,37 @@ _UNLIKELY_STEP: Final = 0.012
 _FEWEST_OF_VENDOR: Final = 5
 """Tools whose names must begin with a word for it to be taken as a vendor's name. Arbitrary."""
 
-_PREPOSITIONS: Final = frozenset(
-    "in on for from to with of below by at into using via about under over".split()
-)
-_EMPTY_WORDS: Final = frozenset(
-    "a an the my our your this that is are be do does did it its i we me us you there please how much many"
-    " right now some any someone and or".split()
-)
-_SAME: Final = (
-    "create add new make open post send write publish schedule start insert upload put invite save submit"
-    " compose share",
-    "list all show which what who overview browse",
-    "get fetch retrieve read show detail look view download inspect",
-    "update change edit modify turn move rename assign close resolve acknowledge mute scale rotate adjust"
-    " mark enable disable tick patch",
-    "delete remove erase drop cancel terminate destroy unsubscribe deactivate clear revoke reject reset",
-    "search find look query lookup filter match",
-    "run execute invoke start trigger",
-    "ticket issue bug",
-    "email mail",
-    "sms text",
-    "picture image photo",
-    "folder directory",
-    "song track",
-    "repo repository",
-    "document file",
-    "meeting event appointment",
-    "who user member people person",
-    "weather forecast temperature",
-    "job task",
-    "database db",
-)
+_RELATING: Final = "in on for from to with of below by at into using via about under over"
+_EMPTY: Final = """
+a an the my our your this that is are be do does did it its we me us you there please how much many right now
+some any someone and or
+"""
+_PREPOSITIONS: Final = frozenset(_RELATING.split())
+_EMPTY_WORDS: Final = frozenset(_EMPTY.split())
+_SAME: Final = """
+create add new make open post send write publish schedule start insert upload put invite save submit
+create compose share
+list all show which what who overview browse
+get fetch retrieve read show detail look view download inspect
+update change edit modify turn move rename assign close resolve acknowledge mute scale adjust mark tick patch
+update enable disable rotate
+delete remove erase drop cancel terminate destroy unsubscribe deactivate clear revoke reject reset
+search find look query lookup filter match
+run execute invoke start trigger
+ticket issue bug
+email mail
+sms text
+picture image photo
+folder directory
+song track
+repo repository
+document file
+meeting event appointment
+who user member people person
+weather forecast temperature
+job task
+database db
+"""
 """Words that people use for the same act or thing, one group a line. A word may be in several."""
 
 _LIKELIEST_FIRST: Final = ("list", "create", "search", "get", "read", "send", "find", "update", "delete")
@@ -195,6 +200,26 @@ class Catalogue:
             yield number, rarity * weight * (_SATURATION + 1) / (weight + discount)
 
 
+class Catalogues:
+    """Keeps the catalogue of the last set of tools, since runs of one service mostly have the same set."""
+
+    def __init__(self) -> None:
+        self._definitions: Sequence[ToolDefinition] = ()
+        self._catalogue: Catalogue | None = None
+
+    async def catalogue_of(self, definitions: Sequence[ToolDefinition]) -> Catalogue:
+        """Return the catalogue of a set of tools."""
+        kept = self._definitions
+        is_same = len(kept) == len(definitions) and all(map(operator.is_, kept, definitions))
+        if self._catalogue is not None and is_same:
+            return self._catalogue
+        # A large set takes a tenth of a second, which nobody else should wait for.
+        build = functools.partial(Catalogue, definitions)
+        catalogue = await trio.to_thread.run_sync(build) if len(definitions) > _MANY else build()
+        self._definitions, self._catalogue = tuple(definitions), catalogue
+        return catalogue
+
+
 def first_line(definition: ToolDefinition) -> str:
     """Return what a tool is for, in at most 160 characters."""
     text = clean_text(definition.description.strip().partition("\n")[0])
@@ -252,7 +277,7 @@ def _stem(word: str) -> str:
 @functools.cache
 def _synonyms() -> dict[str, list[str]]:
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for line in _SAME:
+    for line in _SAME.strip().splitlines():
         group = [_stem(word) for word in line.split()]
         for word in group:
             found[word].update((other, None) for other in group if other != word)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, Final
 
-from codemode.bridge import TOOL_CALL_ERROR
-from codemode.discovery import Catalogue
+from codemode.discovery import Catalogue, Catalogues
+from codemode.namespace import TOOL_CALL_ERROR
 from sandbox.vocabulary import HostFunctionError, Namespace
 
 if TYPE_CHECKING:
@@ -43,12 +43,18 @@ class Helpers:
     Args:
         definitions: The tools the program may call.
         on_progress: Hears what the program says of its progress.
+        catalogues: Where the catalogue of these tools may be already.
     """
 
-    def __init__(self, definitions: Sequence[ToolDefinition], on_progress: ProgressListener | None) -> None:
+    def __init__(
+        self,
+        definitions: Sequence[ToolDefinition],
+        on_progress: ProgressListener | None,
+        catalogues: Catalogues | None = None,
+    ) -> None:
         self._definitions = definitions
         self._on_progress = on_progress
-        self._catalogue: Catalogue | None = None
+        self._catalogues = catalogues or Catalogues()
 
     def namespace(self, batches: str) -> Namespace:
         """Return what the program sees as `codemode`.
@@ -77,24 +83,24 @@ class Helpers:
                 f"{call.member} got an unknown argument {unknown[0]!r}: {_SIGNATURES[call.member]}"
             )
         if call.member == "search":
-            return self._search(arguments)
+            return self._search(arguments, await self._catalogues.catalogue_of(self._definitions))
         if call.member == "describe":
-            return self._describe(arguments)
+            return self._describe(arguments, await self._catalogues.catalogue_of(self._definitions))
         return self._progress(arguments)
 
-    def _search(self, arguments: dict[str, Any]) -> JsonValue:
+    def _search(self, arguments: dict[str, Any], tools: Catalogue) -> JsonValue:
         limit = arguments.get("limit", 10)
         if type(limit) is not int or not 1 <= limit <= _MOST_RESULTS:
             raise HostFunctionError(f"limit must be a whole number from 1 to {_MOST_RESULTS}, not {limit!r}")
-        found: Any = self._tools().search(_text(arguments, "query"), limit)
+        found: Any = tools.search(_text(arguments, "query"), limit)
         return found  # type: ignore[no-any-return]  # JSON by construction
 
-    def _describe(self, arguments: dict[str, Any]) -> JsonValue:
+    def _describe(self, arguments: dict[str, Any], tools: Catalogue) -> JsonValue:
         name = _text(arguments, "name")
-        text = self._tools().describe(name)
+        text = tools.describe(name)
         if text is None:
             names = [definition.name for definition in self._definitions]
-            found = [entry["name"] for entry in self._tools().search(name, 3)]
+            found = [entry["name"] for entry in tools.search(name, 3)]
             close = ", ".join(dict.fromkeys([*difflib.get_close_matches(name, names, 3), *found]))
             advice = f"; did you mean one of: {close}?" if close else "; codemode.search(...) finds tools"
             raise HostFunctionError(f"unknown tool {name!r}{advice}")
@@ -110,11 +116,6 @@ class Helpers:
         if self._on_progress is not None:
             self._on_progress(done, total, None if note is None else note[:_MAX_NOTE_CHARS])  # type: ignore[arg-type]  # checked above
         return None
-
-    def _tools(self) -> Catalogue:
-        if self._catalogue is None:
-            self._catalogue = Catalogue(self._definitions)
-        return self._catalogue
 
 
 def _text(arguments: dict[str, Any], name: str) -> str:

@@ -58,7 +58,7 @@ class RunOutcome:
         """Return the object that `codemode run --json` prints."""
         record: dict[str, Any] = {"ok": self.ok, "logs": list(self.logs)}
         if self.failure is not None:
-            record["error"] = _failure_json(self.failure)
+            record["error"] = failure_json(self.failure)
         elif self.result is not ABSENT:
             record["result"] = self.result
         record["calls"] = [call.to_json() for call in self.calls]
@@ -133,7 +133,10 @@ def success_content(logs: Sequence[str], result: Any) -> list[dict[str, Any]]:
 
 def failure_text(failure: Failure, logs: Sequence[str], calls: Sequence[CallRecord]) -> str:
     """Return the text of a failed run: kind, message, where, what to do, what it printed, what it did."""
-    text = f"code run failed ({failure.kind}): {failure.message}"
+    is_refusal = failure.kind == "policy"
+    # A refusal may list several errors, a line each; place and hint belong to the first.
+    message, _, others = failure.message.partition("\n") if is_refusal else (failure.message, "", "")
+    text = f"code run failed ({failure.kind}): {message}"
     if failure.traceback:
         text += "".join(
             f"\n  line {frame.line}, in {frame.function}: {frame.text}" for frame in failure.traceback
@@ -142,13 +145,18 @@ def failure_text(failure: Failure, logs: Sequence[str], calls: Sequence[CallReco
         text += f"\n  line {failure.line}"
     if failure.hint is not None:
         text += f"\nHint: {failure.hint}"
+    if others:
+        text += f"\nAlso:\n{others}"
+    if is_refusal:
+        text += "\nNothing was run."
     if logs:
         text += "\nCaptured output:\n" + "\n".join(logs)
     done = already_done(calls)
     return f"{text}\n{done}" if done else text
 
 
-def _failure_json(failure: Failure) -> dict[str, Any]:
+def failure_json(failure: Failure) -> dict[str, Any]:
+    """Return a failure as JSON output shows it."""
     record: dict[str, Any] = {"kind": failure.kind, "message": failure.message}
     if failure.error_type is not None:
         record["errorType"] = failure.error_type

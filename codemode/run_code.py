@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from codemode.bridge import Bridge
+from codemode.discovery import Catalogues
 from codemode.helpers import Helpers
 from codemode.hints import hints_for
 from codemode.log_shaping import LogShaper
@@ -22,6 +23,7 @@ from codemode.outcome import failure_text, success_content
 from sandbox.errors import SandboxError
 from sandbox.vocabulary import ABSENT, Outcome, Program
 from tool_bindings.binding import BoundTool
+from tool_bindings.content import text_block
 from tool_bindings.definition import Output, ToolDefinition, ToolRunContext
 from tool_bindings.errors import HarnessError
 from tool_bindings.registry import RUN_CODE, ToolRegistry
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
     from sandbox.run import LogListener
     from sandbox.supervisor import Sandbox, Stop
-    from tool_bindings.pipeline import DispatchToken
+    from tool_bindings.pipeline import Dispatch, DispatchToken
     from tool_bindings.registry import Scope
+    from tool_bindings.results import ToolResult
 
 _PARAMETERS: Final = {
     "type": "object",
@@ -105,6 +108,7 @@ class RunCodeTool:
         self._max_parallel = max_parallel
         self._session = session
         self._requests: dict[str, RunRequest] = {}
+        self._catalogues = Catalogues()
         self.log_listeners: list[DispatchLogListener] = []
         """Shape what the log keeps of nested calls; see `log_shaping`."""
         self.bound = BoundTool(
@@ -114,6 +118,7 @@ class RunCodeTool:
                 parameters=_PARAMETERS,
                 output=Output(schema=_OUTPUT, render=_render),
                 execute=self._execute,
+                finalize_content=self._with_hint,
             ),
             is_transport=True,
         )
@@ -146,13 +151,21 @@ class RunCodeTool:
             value["result"] = outcome.value
         return value
 
+    def _with_hint(self, dispatch: Dispatch, result: ToolResult) -> list[Any] | None:
+        """Tell the model, too, what is odd about a run that ended well."""
+        request = self._requests.get(dispatch.call_id)
+        outcome = None if request is None else request.outcome
+        if result.is_error or outcome is None or outcome.hint is None:
+            return None
+        return [*result.content, text_block(f"Hint: {outcome.hint}")]
+
     async def _run(
         self, source: str, request: RunRequest, token: DispatchToken, context: ToolRunContext
     ) -> Outcome:
         async with trio.open_nursery() as nursery:
             bridge = request.bridge = self._bridge(request, token, nursery)
-            tools = bridge.namespace()
-            helpers = Helpers(bridge.definitions, request.on_progress)
+            tools = bridge.namespace(source)
+            helpers = Helpers(bridge.definitions, request.on_progress, self._catalogues)
             program = Program(source, (tools, helpers.namespace(tools.name)), hints_for(request.tools))
             try:
                 request.outcome = await self._sandbox.run(

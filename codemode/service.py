@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from codemode.batch import BatchResult, ToolCall, run_batch
+from codemode.check import check_program
 from codemode.errors import ServiceClosedError, SettingsError, translate
 from codemode.events import EventListener, EventSink
 from codemode.outcome import RunOutcome, active_walls, run_outcome
+from codemode.prompt import PROMPT_BYTES, render_prompt
 from codemode.run_code import RunCodeTool, RunRequest
 from codemode.settings import Settings
 from codemode.turn import Turn
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from codemode.log_shaping import DispatchLogEntry
     from codemode.log_shaping import LogListener as DispatchLogListener
     from codemode.session_log import SessionLog
+    from sandbox.vocabulary import Failure
     from tool_bindings.abort import AbortSignal
     from tool_bindings.results import ToolResult
     from tool_bindings.spill import SpillStore
@@ -273,6 +276,51 @@ class CodeService:
             session=self._session_log,
         )
         return results
+
+    async def check(self, source: str, *, tools: Sequence[str] | None = None) -> Failure | None:
+        """Judge a program without running it: its syntax, and whatever in it is bound to fail.
+
+        Args:
+            source: The program.
+            tools: Names of the tools it would have; all of the registry's by default.
+
+        Returns:
+            What `run_code` would fail with before the first statement, or None when it would start.
+
+        Raises:
+            SettingsError: An argument is not valid.
+            ServiceBusyError: Too many runs are waiting already.
+            ServiceClosedError: The service was closed.
+            SandboxUnavailableError: No worker could be started.
+        """
+        if self._closed:
+            raise ServiceClosedError("the service is closed")
+        if type(source) is not str:
+            raise SettingsError(f"the program must be a str, not {type(source).__name__}")
+        found = (self._registry.get(name) for name in self._visible(tools))
+        definitions = [definition for definition in found if definition is not None]
+        judge = not self._registry.policies(None).around
+        try:
+            outcome = await check_program(
+                self._sandbox, source, definitions, self._limits, judge_arguments=judge
+            )
+        except SandboxError as error:
+            raise translate(error) from error
+        return outcome.failure
+
+    def prompt(self, *, tools: Sequence[str] | None = None, max_bytes: int = PROMPT_BYTES) -> str:
+        """Return what a model is to be told about `run_code` and the tools.
+
+        Args:
+            tools: Names of the tools a program may call; all of the registry's by default.
+            max_bytes: See `codemode.prompt.render_prompt`.
+
+        Raises:
+            SettingsError: There is no such tool.
+        """
+        found = (self._registry.get(name) for name in self._visible(tools))
+        definitions = [definition for definition in found if definition is not None]
+        return render_prompt(definitions, self._settings, max_bytes=max_bytes)
 
     def _visible(self, tools: Sequence[str] | None) -> list[str]:
         names = sorted(self._registry.names())

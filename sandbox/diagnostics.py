@@ -2,21 +2,24 @@
 
 Knows: exceptions and program frames. Does not know: the wire, failure kinds.
 
-The exception may be of a class the program defined, so nothing of it is trusted: its text is computed under a guard and
-cut, its attributes are read as plain data.
+The exception may be of a class the program defined, so nothing of it is trusted: its text is computed under
+a guard and cut, its attributes are read as plain data.
 """
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.hints import Failure, find_hint
 from sandbox.policy.names import HOOK_PREFIX
 from sandbox.policy.program import PROGRAM_FILE
 
+if TYPE_CHECKING:
+    from types import TracebackType
+
 MAX_MESSAGE_CHARS = 16 * 1024
-"""Characters of an exception's text that are kept. The service's own limit on messages is counted later, in bytes."""
+"""Characters of an exception's text that are kept. The service's own limit on messages is counted later, in
+bytes."""
 
 MAX_NAME_CHARS = 200
 """Characters of a class or function name that are kept; a program may rename its classes to anything."""
@@ -27,7 +30,12 @@ MAX_FRAMES = 20
 MAX_LINE_CHARS = 200
 """Characters kept of the source line of a frame. Arbitrary."""
 
-_SHOWN_AS = (("'FrozenDict'", "'dict'"), ("'FrozenList'", "'list'"), ("not FrozenDict", "not dict"), ("not FrozenList", "not list"))
+_SHOWN_AS = (
+    ("'FrozenDict'", "'dict'"),
+    ("'FrozenList'", "'list'"),
+    ("not FrozenDict", "not dict"),
+    ("not FrozenList", "not list"),
+)
 """Tool results are dicts and lists to a program; the names of their classes would only puzzle its author."""
 
 
@@ -100,18 +108,22 @@ def _frame(traceback: TracebackType, lines: list[str]) -> Frame:
     return Frame(line, code.co_qualname[:MAX_NAME_CHARS], text[:MAX_LINE_CHARS])
 
 
-def _failure(error: BaseException, message: str, traceback: TracebackType | None, lines: list[str]) -> Failure:
+def _failure(
+    error: BaseException, message: str, traceback: TracebackType | None, lines: list[str]
+) -> Failure:
     if traceback is None:
         return Failure(error, message, "", {})
     frame = traceback.tb_frame
     visible = {**frame.f_globals, **frame.f_locals}
-    variables = {name: value for name, value in visible.items() if type(name) is str and name[:1] != HOOK_PREFIX}
+    variables = {
+        name: value for name, value in visible.items() if type(name) is str and name[:1] != HOOK_PREFIX
+    }
     return Failure(error, message, _expression(traceback, lines), variables)
 
 
 def _expression(traceback: TracebackType, lines: list[str]) -> str:
     """Return the source text of the instruction that failed, if it stands on one line."""
-    positions = list(frame_positions(traceback))
+    positions = list(traceback.tb_frame.f_code.co_positions())
     index = traceback.tb_lasti // 2
     if index >= len(positions):
         return ""
@@ -119,8 +131,3 @@ def _expression(traceback: TracebackType, lines: list[str]) -> str:
     if start is None or start != end or not 0 < start <= len(lines) or first is None or last is None:
         return ""
     return lines[start - 1].encode("utf-8", "surrogatepass")[first:last].decode("utf-8", "replace")
-
-
-def frame_positions(traceback: TracebackType) -> Any:
-    """Return the positions of every instruction of a traceback's code."""
-    return traceback.tb_frame.f_code.co_positions()

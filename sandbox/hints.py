@@ -2,8 +2,8 @@
 
 Knows: Python's messages, the expression that failed, plain data. Does not know: frames, the wire.
 
-A hint is a function of `Failure`; `HINTS` is the list of them, asked in order. Nothing here runs code of the program:
-values are looked at only if their type is exactly a plain one.
+A hint is a function of `Failure`; `HINTS` is the list of them, asked in order. Nothing here runs code of
+the program: values are looked at only if their type is exactly a plain one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,11 @@ def _missing_key(failure: Failure) -> str | None:
     if not keys:
         return "the dict is empty"
     wanted = failure.error.args[0] if failure.error.args else None
-    close = difflib.get_close_matches(wanted, [key for key in keys if type(key) is str], 1) if type(wanted) is str else []
+    close = (
+        difflib.get_close_matches(wanted, [key for key in keys if type(key) is str], 1)
+        if type(wanted) is str
+        else []
+    )
     listed = ", ".join(repr(key) for key in keys[:_MAX_SHOWN]) + (", ..." if len(keys) > _MAX_SHOWN else "")
     return (f"did you mean {close[0]!r}? " if close else "") + f"the keys are: {listed}"
 
@@ -76,7 +80,9 @@ def _missing_key(failure: Failure) -> str | None:
 def _attribute_of_data(failure: Failure) -> str | None:
     if not isinstance(failure.error, AttributeError):
         return None
-    found = re.search(r"'(dict|list|NoneType|str|int|float|bool)' object has no attribute '(\w+)'", failure.message)
+    found = re.search(
+        r"'(dict|list|NoneType|str|int|float|bool)' object has no attribute '(\w+)'", failure.message
+    )
     if found is None:
         return None
     kind, name = found.groups()
@@ -98,11 +104,19 @@ def _missing_name(failure: Failure) -> str | None:
     name = found.group(1)
     if name in _FOREIGN_LITERALS:
         return f"write {_FOREIGN_LITERALS[name]}"
-    if name in failure.variables or "referenced before" in failure.message or "not associated" in failure.message:
+    if (
+        name in failure.variables
+        or "referenced before" in failure.message
+        or "not associated" in failure.message
+    ):
         return "it is assigned later, or only in a branch that did not run"
     if name in module_names():
         return f"add: import {name}"
-    known = [other for other in (*failure.variables, *dir(builtins)) if type(other) is str and other[:1] not in ":_"]
+    known = [
+        other
+        for other in (*failure.variables, *dir(builtins))
+        if type(other) is str and other[:1] not in ":_"
+    ]
     close = difflib.get_close_matches(name, known, 1)
     if close:
         return f"did you mean {close[0]!r}?"
@@ -114,7 +128,9 @@ def _already_decoded(failure: Failure) -> str | None:
     if "the JSON object must be str" in failure.message:
         return "the value is decoded already; use it directly, without json.loads"
     if "is not JSON serializable" in failure.message:
-        return "convert it first: str(x), list(x), x.isoformat() or dataclasses.asdict(x); or pass default=str"
+        return (
+            "convert it first: str(x), list(x), x.isoformat() or dataclasses.asdict(x); or pass default=str"
+        )
     return None
 
 
@@ -128,7 +144,8 @@ def _wrong_index(failure: Failure) -> str | None:
     if "'builtin_function_or_method' object is not subscriptable" in failure.message:
         node = _parse(failure.expression)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
-            return f'JSON objects are dicts: write value["{node.value.attr}"]; or call the method: .{node.value.attr}()'
+            name = node.value.attr
+            return f'JSON objects are dicts: write value["{name}"]; or call the method: .{name}()'
     if "unhashable type" in failure.message:
         return "dict keys and set items must be immutable; use a tuple, or json.dumps(value, sort_keys=True)"
     if "object is not callable" in failure.message:
@@ -146,7 +163,15 @@ def _too_deep(failure: Failure) -> str | None:
     return None
 
 
-HINTS: list[Hint] = [_missing_await, _missing_key, _attribute_of_data, _missing_name, _already_decoded, _wrong_index, _too_deep]
+HINTS: list[Hint] = [
+    _missing_await,
+    _missing_key,
+    _attribute_of_data,
+    _missing_name,
+    _already_decoded,
+    _wrong_index,
+    _too_deep,
+]
 
 
 def _parse(expression: str) -> ast.expr | None:
@@ -167,6 +192,10 @@ def _value_of(node: ast.expr, variables: Mapping[str, Any]) -> Any:
             return None
         if type(container) in (dict, FrozenDict):
             return dict.get(container, key)
-        if type(container) in (list, FrozenList) and type(key) is int and -len(container) <= key < len(container):
+        if (
+            type(container) in (list, FrozenList)
+            and type(key) is int
+            and -len(container) <= key < len(container)
+        ):
             return list.__getitem__(container, key)
     return None

@@ -25,12 +25,11 @@ class CpuMeter:
         pid: Its number in our own pid namespace. The caller knows that it has not been reaped yet.
     """
 
-    __slots__ = ("_clock", "_last", "_process")
+    __slots__ = ("_clock", "_process")
 
     def __init__(self, pid: int) -> None:
         # Keeps when the process began, so that a later process of the same number is told apart.
         self._process: psutil.Process | None = None
-        self._last = 0.0
         self._clock = (~pid << 3) | _PROCESS_CLOCK
         try:
             time.clock_gettime(self._clock)
@@ -38,19 +37,19 @@ class CpuMeter:
             try:
                 self._process = psutil.Process(pid)
             except psutil.NoSuchProcess:
-                pass  # Gone already: it has used what it used, and `read` says the last that is known.
+                pass  # Gone already, which `read` will say too.
 
-    def read(self) -> float:
-        """Return the CPU seconds used so far; of a process that is gone, the last value read."""
+    def read(self) -> float | None:
+        """Return the CPU seconds used so far, None when the process is gone."""
         try:
             if self._process is None:
-                self._last = time.clock_gettime(self._clock)
-            elif self._process.is_running():
-                times = self._process.cpu_times()
-                self._last = times.user + times.system
+                return time.clock_gettime(self._clock)
+            if not self._process.is_running():
+                return None
+            times = self._process.cpu_times()
         except (OSError, psutil.NoSuchProcess, psutil.ZombieProcess):
-            pass
-        return self._last
+            return None
+        return float(times.user + times.system)
 
 
 def pid_of(pidfd: int) -> int | None:

@@ -46,7 +46,7 @@ _THREAD_DECODE_BYTES: Final = 256 * 1024
 _METER_SECONDS: Final = 0.01
 """Shortest pause between two readings of a worker's CPU. Arbitrary: how far a budget may be overrun."""
 _UNITS_PER_TURN: Final = 256
-"""Work a reader does before it lets other tasks run: frames, messages, and each 4 KiB of frame. About 2 ms."""
+"""Frames, messages and 4 KiB pieces of frames a reader takes before it lets other tasks run. About 2 ms."""
 _UNIT_BYTES: Final = 4096
 
 LogListener = Callable[[str], None]
@@ -320,6 +320,7 @@ class Run:
             return False
         if isinstance(message, wire.Done):
             # Whether the meter or the program comes first here is chance, so the budget decides.
+            await self._worker.wait_metered()
             if self._worker.compute_seconds() > self._limits.compute_seconds:
                 self._fail_compute()
             elif self._failure is None:
@@ -476,6 +477,7 @@ class Run:
 def _run_message(program: Program, limits: Limits) -> bytes:
     body: dict[str, Any] = {
         "source": program.source,
+        "checkOnly": program.check_only,
         "maxOutputBytes": limits.max_output_bytes,
         "maxCallBytes": limits.max_call_bytes,
         "memoryMb": limits.memory_mb,
@@ -489,6 +491,7 @@ def _run_message(program: Program, limits: Limits) -> bytes:
                 "positional": {member: list(names) for member, names in space.positional.items()},
                 "eager": sorted(space.eager),
                 "batches": space.batches,
+                "parameters": {member: known.to_json() for member, known in space.parameters.items()},
                 "errorClass": None
                 if space.error_class is None
                 else {

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Literal
 
 from sandbox.limits import Limits
+from sandbox.preflight import Parameters
 from sandbox.values import JsonValue
 
 FailureKind = Literal[
@@ -127,6 +128,8 @@ class Namespace:
     """Members whose call starts when it is made, awaited or not: reports nobody waits for."""
     batches: str | None = None
     """Name of a namespace whose members this one calls many at a time through a member `batch`."""
+    parameters: Mapping[str, Parameters] = dataclasses.field(default_factory=dict)
+    """What is certain about members' arguments, for finding impossible calls before a program starts."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ class Program:
     namespaces: tuple[Namespace, ...] = ()
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """What to write instead of something that is not there, by its name (`open`, `requests`, ...)."""
+    check_only: bool = False
+    """Whether to stop where the first statement would run: the outcome says if the program may start."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

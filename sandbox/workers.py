@@ -56,6 +56,8 @@ class Worker:
         self._pidfd = -1
         self._meter: CpuMeter | None = None
         self._idle_cpu_seconds = 0.0
+        self._used_seconds = 0.0
+        """CPU time since the fork, as last read."""
         self._final_cpu_seconds: float | None = None
         self._forked = trio.Event()
         self._reported = trio.Event()
@@ -114,7 +116,7 @@ class Worker:
         if pid is None:
             raise WorkerStartError("a worker ended while it was being set up")
         self._meter = CpuMeter(pid)
-        self._idle_cpu_seconds = self._meter.read()
+        self._idle_cpu_seconds = self._used_seconds = self._meter.read() or 0.0
 
     async def _first_message(self) -> object:
         buffer = wire.FrameBuffer(_READY_FRAME_BYTES)
@@ -130,14 +132,21 @@ class Worker:
         return messages[0]
 
     def compute_seconds(self) -> float:
-        """Return the CPU time used since the worker was parked, as the kernel measures it."""
-        if self._final_cpu_seconds is not None:
-            used = self._final_cpu_seconds
-        elif self._meter is not None:
+        """Return the CPU time used since the worker was parked, as the kernel measures it.
+
+        Of a process that is gone, what the fork server reported, or else the last value that was read.
+        """
+        used = self._final_cpu_seconds
+        if used is None and self._meter is not None:
             used = self._meter.read()
-        else:
-            return 0.0
-        return max(used - self._idle_cpu_seconds, 0.0)
+        if used is not None:
+            self._used_seconds = used
+        return max(self._used_seconds - self._idle_cpu_seconds, 0.0)
+
+    async def wait_metered(self) -> None:
+        """Make sure that `compute_seconds` is true now: of a process that is gone, wait for the report."""
+        if self._meter is None or self._meter.read() is None:
+            await self.wait_exit_status()
 
     def alive(self) -> bool:
         """Return whether a parked worker can still take a run."""

@@ -189,8 +189,9 @@ class _Nursery:
             if self._kernel_wall:
                 reports = plan.apply_steps("worker", launch, self._reports)
             else:
-                # Lifetime and resource bounds hold in every mode; the rest of the wall is what is off.
+                # Lifetime, priority and resource bounds hold in every mode; the rest is what is off.
                 privileges.die_with_parent(parent_pid)
+                privileges.lower_priority()
                 rlimits.apply(address_space_bytes=launch.address_space_bytes, cpu_seconds=launch.cpu_seconds)
                 reports = (*_NO_KERNEL_WALL, plan.StepReport("rlimits", active=True))
             status = worker_main.serve(wire, reports, self._language)

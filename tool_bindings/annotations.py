@@ -1,11 +1,7 @@
-"""Tools from annotated Python functions: schemas from types, and values across the boundary.
+"""JSON schemas of Python annotations.
 
-Knows: which annotations are understood, the JSON schema of each, and how to turn JSON arguments into
-Python objects and results back into JSON.
-Does not know: registries and dispatches; it makes a plain `ToolDefinition`.
-
-The schema decides what is valid. `cattrs` runs after it, so its own coercions (`"5"` to `5`) never
-see a value the schema would refuse. It is loaded only when some annotation needs it.
+Knows: which annotations are understood, and the schema of each.
+Does not know: functions (`functions`), or how values are converted (`conversion`).
 """
 
 from __future__ import annotations
@@ -14,7 +10,6 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
-import inspect
 import pathlib
 import types
 import typing
@@ -31,17 +26,13 @@ from collections.abc import (
 from collections.abc import (
     Set as AbstractSet,
 )
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
-from sandbox.values import JsonValue, NotJsonError, snapshot, thaw
-from tool_bindings.definition import ToolRunContext
-from tool_bindings.errors import ArgumentConversionError, DefinitionError, InvalidResultError
+from sandbox.values import JsonValue, NotJsonError, snapshot
+from tool_bindings.errors import DefinitionError
 from tool_bindings.pydantic_models import is_model, model_schema
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["BoundFunction", "bind_function", "is_async", "schema_of"]
+__all__ = ["DICT_ORIGINS", "LIST_ORIGINS", "Field", "is_json_hint", "record_fields", "schema_of"]
 
 _STRING_FORMS: Final[dict[type, str]] = {
     dt.datetime: "ISO 8601 date and time, for example 2024-05-17T09:30:00+02:00",
@@ -53,17 +44,14 @@ _STRING_FORMS: Final[dict[type, str]] = {
 }
 """Types that travel as strings, with the text that describes the form to a model."""
 
-_LIST_ORIGINS: Final = (list, Sequence, MutableSequence, Iterable, Collection)
+LIST_ORIGINS: Final = (list, Sequence, MutableSequence, Iterable, Collection)
 _SET_ORIGINS: Final = (set, frozenset, AbstractSet, MutableSet)
-_DICT_ORIGINS: Final = (dict, Mapping, MutableMapping)
+DICT_ORIGINS: Final = (dict, Mapping, MutableMapping)
 _SCALARS: Final[dict[Any, str]] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 class _Unsupported(Exception):  # noqa: N818  # internal signal; turned into a DefinitionError with the place
     """An annotation cannot be expressed; carries what to write instead."""
-
-
-# --- schemas ----------------------------------------------------------------------------------------
 
 
 def schema_of(hint: Any) -> dict[str, Any]:
@@ -95,12 +83,12 @@ def _schema(hint: Any, enclosing: tuple[type, ...]) -> dict[str, Any]:
     if origin is Union or origin is types.UnionType:
         return _union([_schema(arm, enclosing) for arm in get_args(hint)])
     container = origin or hint
-    if container in _LIST_ORIGINS or container in _SET_ORIGINS:
+    if container in LIST_ORIGINS or container in _SET_ORIGINS:
         items = [_schema(argument, enclosing) for argument in get_args(hint)]
         return {"type": "array", "items": items[0]} if items and items[0] else {"type": "array"}
     if container is tuple:
         return _tuple(hint, enclosing)
-    if container in _DICT_ORIGINS:
+    if container in DICT_ORIGINS:
         return _mapping(hint, enclosing)
     if isinstance(hint, type):
         return _class(hint, enclosing)
@@ -172,6 +160,8 @@ def _class(hint: type, enclosing: tuple[type, ...]) -> dict[str, Any]:
 
 
 class Field(NamedTuple):
+    """One field of a record type."""
+
     name: str
     hint: Any
     required: bool
@@ -296,269 +286,17 @@ def _type_text(hint: Any) -> str:
     )
 
 
-# --- functions --------------------------------------------------------------------------------------
-
-
-class BoundFunction(NamedTuple):
-    """What registration needs to know of an annotated function.
-
-    Attributes:
-        parameters: Schema of its arguments; closed unless it takes `**kwargs`.
-        output: Schema of its result.
-        description: Its docstring without the `Args` section, which goes to the parameters.
-        execute: The body in the form of `ToolDefinition.execute`.
-    """
-
-    parameters: dict[str, Any]
-    output: dict[str, Any]
-    description: str
-    execute: Callable[[Mapping[str, Any], ToolRunContext], Any]
-
-
-def bind_function(function: Callable[..., Any], namespace: Mapping[str, Any] | None = None) -> BoundFunction:
-    """Read a function's annotations and docstring.
-
-    Args:
-        function: An async function, or a plain one, which will run in a thread.
-        namespace: Names for annotations that the function's module does not hold, such as classes
-            that are local to the place of registration.
-
-    Raises:
-        DefinitionError: Something about it cannot be exposed as a tool.
-    """
-    label = f"function {getattr(function, '__name__', function)!r}"
-    try:
-        signature_parameters = inspect.signature(function).parameters.values()
-        hints = _resolve_hints(function, namespace, label)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, DefinitionError):
-            raise
-        raise DefinitionError(
-            f"{label} cannot be read as a tool; write an annotated function that calls it"
-        ) from None
-    summary, notes = _split_docstring(inspect.getdoc(function) or "")
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    plan: list[_Argument] = []
-    context_name: str | None = None
-    is_open = False
-    for parameter in signature_parameters:
-        name = parameter.name
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            raise DefinitionError(f"{label}: *{name} cannot be a tool parameter; JSON arguments have names")
-        if parameter.kind is parameter.VAR_KEYWORD:
-            is_open = True
-            continue
-        if name not in hints:
-            raise DefinitionError(f"{label}: annotate the parameter {name!r}; JsonValue stands for any JSON")
-        if hints[name] is ToolRunContext:
-            if context_name is not None:
-                raise DefinitionError(f"{label}: only one parameter may be a ToolRunContext")
-            context_name = name
-            continue
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise DefinitionError(f"{label}: {name!r} is positional-only; JSON arguments have names")
-        schema = _schema_at(hints[name], f"{label}, parameter {name!r}")
-        if name in notes:
-            schema["description"] = notes[name]
-        if parameter.default is parameter.empty:
-            required.append(name)
-        elif _is_json_default(parameter.default):
-            schema["default"] = snapshot(parameter.default)
-        properties[name] = schema
-        plan.append(_Argument(name, _structure_hook(hints[name])))
-    if "return" not in hints:
-        raise DefinitionError(f"{label}: annotate what it returns (-> int, -> None, -> JsonValue ...)")
-    parameters: dict[str, Any] = {"type": "object", "properties": properties}
-    if required:
-        parameters["required"] = required
-    if not is_open:
-        parameters["additionalProperties"] = False
-    output = _schema_at(hints["return"], f"{label}, return value")
-    execute = _make_execute(function, plan, context_name, _unstructure_hook(hints["return"]), is_open=is_open)
-    return BoundFunction(parameters, output, summary, execute)
-
-
-def _schema_at(hint: Any, where: str) -> dict[str, Any]:
-    try:
-        return _schema(hint, ())
-    except _Unsupported as error:
-        raise DefinitionError(f"{where}: {error}") from None
-
-
-def _resolve_hints(
-    function: Callable[..., Any], namespace: Mapping[str, Any] | None, label: str
-) -> dict[str, Any]:
-    target = function if inspect.isroutine(function) else getattr(function, "func", type(function).__call__)
-    try:
-        return typing.get_type_hints(target, include_extras=True)
-    except NameError:
-        pass  # The names may be local to the place of registration.
-    try:
-        return typing.get_type_hints(target, localns=dict(namespace or {}), include_extras=True)
-    except NameError as error:
-        raise DefinitionError(
-            f"{label}: cannot resolve an annotation ({error}); import the name outside TYPE_CHECKING"
-        ) from None
-
-
-def _is_json_default(default: object) -> bool:
-    try:
-        snapshot(default)
-    except NotJsonError:
-        return False
-    return True
-
-
-_SECTIONS: Final = ("Args:", "Arguments:", "Parameters:")
-
-
-def _split_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Take the `Args` section of a Google docstring out; return the rest and the parameter notes."""
-    kept: list[str] = []
-    notes: dict[str, str] = {}
-    current: str | None = None
-    indent = 0
-    in_section = False
-    for line in text.splitlines():
-        stripped = line.strip()
-        depth = len(line) - len(line.lstrip())
-        if stripped in _SECTIONS and depth == 0:
-            in_section, current, indent = True, None, 0
-        elif in_section and (not stripped or depth > 0):
-            if not stripped:
-                continue
-            indent = indent or depth
-            name, colon, rest = stripped.partition(":")
-            name = name.split("(")[0].strip()
-            if depth == indent and colon and name.isidentifier():
-                current = name
-                notes[name] = rest.strip()
-            elif current is not None:
-                notes[current] = f"{notes[current]} {stripped}".strip()
-        else:
-            if in_section and kept and kept[-1]:
-                kept.append("")
-            in_section = False
-            kept.append(line)
-    return "\n".join(kept).strip(), notes
-
-
-# --- values across the boundary ---------------------------------------------------------------------
-
-
-class _Argument(NamedTuple):
-    name: str
-    structure: Callable[[Any], Any] | None
-
-
-def _make_execute(
-    function: Callable[..., Any],
-    plan: list[_Argument],
-    context_name: str | None,
-    unstructure: Callable[[Any], Any] | None,
-    *,
-    is_open: bool,
-) -> Callable[[Mapping[str, Any], ToolRunContext], Any]:
-    names = frozenset(argument.name for argument in plan)
-    structured = [(argument.name, argument.structure) for argument in plan if argument.structure is not None]
-
-    def keywords(arguments: Mapping[str, Any], context: ToolRunContext) -> dict[str, Any]:
-        given = dict(arguments)
-        for name, structure in structured:
-            if name in given:
-                given[name] = _structured(name, structure, given[name])
-        if is_open:
-            for name in given.keys() - names:
-                given[name] = thaw(given[name])
-        if context_name is not None:
-            given[context_name] = context
-        return given
-
-    def result(value: Any) -> Any:
-        if unstructure is None:
-            return value
-        try:
-            return unstructure(value)
-        except Exception as error:
-            returned = _article(type(value).__name__)
-            msg = f"the function returned {returned}, not what it is annotated with: {error}"
-            raise InvalidResultError(msg) from error
-
-    if is_async(function):
-
-        async def execute_async(arguments: Mapping[str, Any], context: ToolRunContext) -> Any:
-            return result(await function(**keywords(arguments, context)))
-
-        return execute_async
-
-    def execute_plain(arguments: Mapping[str, Any], context: ToolRunContext) -> Any:
-        return result(function(**keywords(arguments, context)))
-
-    return execute_plain
-
-
-def is_async(function: Any) -> bool:
-    """Whether calling a function gives a coroutine; an object may define an async `__call__`."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
-
-
-def _structured(name: str, structure: Callable[[Any], Any], value: Any) -> Any:
-    try:
-        return structure(value)
-    except Exception as error:
-        from tool_bindings.conversion import structure_problems  # noqa: PLC0415  # loads cattrs
-
-        problems = "; ".join(structure_problems(error, name))
-        raise ArgumentConversionError(problems) from error
-
-
-def _structure_hook(hint: Any) -> Callable[[Any], Any] | None:
-    """Return how to turn a JSON argument into what the annotation promises; None for no change."""
-    while get_origin(hint) is Annotated and hint != JsonValue:
-        hint = hint.__origin__
-    if hint in (Any, None, type(None), str, bool) or hint == JsonValue or get_origin(hint) is Literal:
-        return None
-    if hint is int:
-        return _to_int
-    if hint is float:
-        return float
-    if hint in (*_LIST_ORIGINS, *_DICT_ORIGINS):
-        return thaw
-    from tool_bindings.conversion import structure_hook  # noqa: PLC0415  # loads cattrs
-
-    return structure_hook(hint)
-
-
-def _to_int(value: Any) -> int:
-    # The schema lets 1.0 through as an integer; the function asked for an int.
-    return int(value) if type(value) is float else value
-
-
-def _unstructure_hook(hint: Any) -> Callable[[Any], Any] | None:
-    """Return how to turn a result into JSON; None when the annotation already is JSON."""
-    if _is_json_hint(hint):
-        return None
-    from tool_bindings.conversion import unstructure_hook  # noqa: PLC0415  # loads cattrs
-
-    return unstructure_hook(hint)
-
-
-def _is_json_hint(hint: Any) -> bool:
+def is_json_hint(hint: Any) -> bool:
     """Whether values of the annotation are JSON as they are, without any conversion."""
     if hint == JsonValue or hint in (Any, None, type(None), *_SCALARS, list, dict):
         return True
     origin = get_origin(hint)
     if origin is Annotated:
-        return _is_json_hint(hint.__origin__)
+        return is_json_hint(hint.__origin__)
     if origin is Literal:
         return not any(isinstance(value, enum.Enum) for value in get_args(hint))
     if origin in (list, dict, Union, types.UnionType, typing.Required, typing.NotRequired):
-        return all(_is_json_hint(argument) for argument in get_args(hint))
+        return all(is_json_hint(argument) for argument in get_args(hint))
     if typing.is_typeddict(hint):
-        return all(map(_is_json_hint, typing.get_type_hints(hint, include_extras=True).values()))
+        return all(map(is_json_hint, typing.get_type_hints(hint, include_extras=True).values()))
     return False

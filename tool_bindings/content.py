@@ -23,7 +23,7 @@ ContentBlock: TypeAlias = "dict[str, JsonValue]"
 """One unit of content: `{"type": "text", "text": ...}`, an image, a resource …"""
 
 DEFAULT_RENDER_BYTES: Final = 16_384
-"""Bytes of UTF-8 the default rendering shows of a value (DESIGN: 16 KiB, head and tail)."""
+"""Bytes of UTF-8 the default rendering shows of a value: its head and its tail (arbitrary)."""
 
 _PRETTY_LEVELS: Final = 5
 """Containers at depth 0 to 4 are spread over lines, deeper ones are written compactly."""

@@ -16,8 +16,8 @@ from referencing.jsonschema import DRAFT202012
 
 from sandbox.values import NotJsonError, child_path, snapshot, snapshot_frozen
 from tool_bindings.errors import UnsupportedSchemaError
+from tool_bindings.explanation import Violation
 from tool_bindings.schema_process import CheckTimeoutError, find_faults, schema_process
-from tool_bindings.validation import Violation
 
 if TYPE_CHECKING:
     from tool_bindings.schema_process import Fault
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["FullSchema"]
 
 MAX_DEPTH: Final = 500
-"""Levels of a schema or of a value that jsonschema, which recurses, is given (DESIGN section 6)."""
+"""Levels of a schema or of a value that jsonschema, which recurses, is given (half of what the interpreter allows)."""
 
 _SHOWN_CHARS: Final = 200
 """Characters shown of a message that jsonschema wrote; it repeats whole values in it (arbitrary)."""

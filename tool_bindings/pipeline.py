@@ -23,7 +23,6 @@ import trio
 
 from sandbox.values import (
     GIVE_UP,
-    FrozenList,
     JsonValue,
     NotJsonError,
     frozen_dict,
@@ -44,11 +43,13 @@ from tool_bindings.results import (
     ToolSuccess,
     failure_from_exception,
     failure_from_message,
+    frozen_result,
 )
 from tool_bindings.thread_body import AbandonedError
+from tool_bindings.waterfall import settled, waterfall
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tool_bindings.binding import BoundTool
     from tool_bindings.content import ContentBlock
@@ -283,7 +284,7 @@ class Dispatch:
 
     async def _decide(self, policies: Policies) -> None:
         if policies.pre:
-            decision: PreDecision = await _waterfall(policies.pre, (self,), _allow)
+            decision: PreDecision = await waterfall(policies.pre, (self,), _allow)
             if isinstance(decision, Ask):
                 decision = await self._ask(decision)
             if isinstance(decision, Deny):
@@ -296,7 +297,7 @@ class Dispatch:
                 self._result = _ABORTED_BEFORE_DISPATCH
                 return
         for guard in self._registry.live_guards(self._scope):
-            reason = await _settled(guard(self))
+            reason = await settled(guard(self))
             if reason is None:
                 continue
             if not isinstance(reason, str):
@@ -362,7 +363,7 @@ class Dispatch:
             return
         self._around_running = True
         try:
-            outcome = await _waterfall(policies.around, (self,), self._body)
+            outcome = await waterfall(policies.around, (self,), self._body)
             self._result = await self._normalise(outcome)
         except Exception as error:  # noqa: BLE001  # a failing wrapper fails the call, never the host
             self._settle(failure_from_exception(error))
@@ -499,14 +500,14 @@ class Dispatch:
         policies = self._registry.policies(self._scope)
         if policies.post and not self._settled:
             try:
-                decision = await _waterfall(policies.post, (self, result), _accept)
+                decision = await waterfall(policies.post, (self, result), _accept)
                 result = await self._apply(decision, result)
             except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
                 result = failure_from_exception(error)
             result = self._unless_aborted(result)
         if self._finalizer is not None:
-            result = self._finalize(_frozen_result(result))
-        result = self._result = _frozen_result(result)
+            result = self._finalize(frozen_result(result))
+        result = self._result = frozen_result(result)
         for observer in policies.observers:
             try:
                 observer(self, result)
@@ -574,51 +575,9 @@ class Dispatch:
         )
 
 
-def _frozen_result(result: ToolResult) -> ToolResult:
-    """Return the result with everything beside the value frozen; the value already is."""
-    if type(result.content) is FrozenList and result.meta is None and not result.additional_contexts:
-        return result
-    try:
-        content = snapshot_frozen(_plain_list(result.content), "content")
-        meta = snapshot_frozen(result.meta, "meta")
-        contexts = snapshot_frozen(_plain_list(result.additional_contexts), "contexts")
-    except NotJsonError as error:
-        return _frozen_result(
-            failure_from_message(f"tool result must be losslessly JSON-serializable: {error}")
-        )
-    if isinstance(result, ToolFailure):
-        return ToolFailure(result.error, content, meta, contexts)  # type: ignore[arg-type]  # lists of JSON
-    return ToolSuccess(result.value, content, meta, contexts, result.concludes_turn)  # type: ignore[arg-type]  # lists
-
-
-def _plain_list(items: Sequence[Any]) -> Sequence[Any]:
-    return list(items) if type(items) is tuple else items
-
-
-async def _settled(answer: Any) -> Any:
-    """Await what an async listener returned; take what a plain one returned."""
-    return await answer if inspect.isawaitable(answer) else answer
-
-
 async def _allow() -> PreDecision:
     return ALLOW
 
 
 async def _accept() -> PostDecision:
     return Accept()
-
-
-async def _waterfall(
-    listeners: Sequence[Callable[..., Any]],
-    arguments: tuple[Any, ...],
-    base: Callable[[], Awaitable[Any]],
-    position: int = 0,
-) -> Any:
-    """Ask the first listener; each gets a `proceed` that asks the next, and the last one `base`."""
-    if position == len(listeners):
-        return await base()
-
-    async def proceed() -> Any:
-        return await _waterfall(listeners, arguments, base, position + 1)
-
-    return await _settled(listeners[position](*arguments, proceed))

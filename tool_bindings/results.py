@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
-from sandbox.values import frozen_dict, frozen_list
+from sandbox.values import FrozenList, NotJsonError, frozen_dict, frozen_list, snapshot_frozen
 from tool_bindings.content import render_value, text_block
 from tool_bindings.errors import HarnessError
 
@@ -27,6 +27,7 @@ __all__ = [
     "ToolSuccess",
     "failure_from_exception",
     "failure_from_message",
+    "frozen_result",
 ]
 
 
@@ -106,6 +107,27 @@ def failure_from_exception(error: BaseException) -> ToolFailure:
     if isinstance(error, HarnessError):
         return failure_from_message(error.message, ErrorInfo(error.recorded_name, error.code))
     return failure_from_message(exception_message(error))
+
+
+def frozen_result(result: ToolResult) -> ToolResult:
+    """Return the result with everything beside the value frozen; the value already is."""
+    if type(result.content) is FrozenList and result.meta is None and not result.additional_contexts:
+        return result
+    try:
+        content = snapshot_frozen(_plain_list(result.content), "content")
+        meta = snapshot_frozen(result.meta, "meta")
+        contexts = snapshot_frozen(_plain_list(result.additional_contexts), "contexts")
+    except NotJsonError as error:
+        return frozen_result(
+            failure_from_message(f"tool result must be losslessly JSON-serializable: {error}")
+        )
+    if isinstance(result, ToolFailure):
+        return ToolFailure(result.error, content, meta, contexts)  # type: ignore[arg-type]  # lists of JSON
+    return ToolSuccess(result.value, content, meta, contexts, result.concludes_turn)  # type: ignore[arg-type]  # lists
+
+
+def _plain_list(items: Sequence[Any]) -> Sequence[Any]:
+    return list(items) if type(items) is tuple else items
 
 
 def exception_message(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 The text is deterministic: the same set of tools gives the same bytes. It is read, not run; still it
 parses as Python, whatever the tools are called and described as.
 
-Knows: names, types and docstrings of stubs (DESIGN section 8).
+Knows: names, types and docstrings of stubs.
 Does not know: how a stub is bound to a call, or how much of the text a model is shown.
 """
 

@@ -105,8 +105,11 @@ class ThreadRunner:
         self._limiter.total_tokens += 1
 
         async def forget() -> None:
-            await job.done.wait()
-            del self._abandoned[record]
-            self._limiter.total_tokens -= 1
+            try:
+                await job.done.wait()
+            finally:
+                # Also when the whole trio run ends first: nobody can hear of the thread after that.
+                del self._abandoned[record]
+                self._limiter.total_tokens -= 1
 
         trio.lowlevel.spawn_system_task(forget, name=f"abandoned tool body {record.name}")

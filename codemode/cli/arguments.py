@@ -57,10 +57,12 @@ def _parser() -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser, dest="command"
     )
     _add_run(commands)
+    _add_check(commands)
     _add_call(commands)
     _add_tools(commands)
     _add_stubs(commands)
     _add_events(commands)
+    _add_doctor(commands)
     return parser
 
 
@@ -113,8 +115,7 @@ def _add_run(commands: _Commands[_Parser]) -> None:
         echo 'return await tools.add(a=1, b=2)' | codemode run --tools my_tools.py:registry --json -
         """,
     )
-    run.add_argument("file", nargs="?", metavar="FILE", help="the program; - reads standard input")
-    run.add_argument("-c", dest="code", metavar="CODE", help="the program itself")
+    _add_program(run)
     run.add_argument(
         "--description", metavar="TEXT", help="what the program is for, in a few words; recorded with it"
     )
@@ -149,6 +150,26 @@ def _add_run(commands: _Commands[_Parser]) -> None:
         choices=["require", "best-effort"],
         help="what to do where the kernel lacks a mandatory wall: refuse (default), or use what there is",
     )
+
+
+def _add_check(commands: _Commands[_Parser]) -> None:
+    check = _command(
+        commands,
+        "check",
+        "codemode.cli.check",
+        "say whether a program would start",
+        """
+        Judge a program without running it: its syntax, and what in it is bound to fail, such as a tool that
+        does not exist. Where there is doubt it says nothing, because the program may be right.
+        """,
+        """
+        codemode check report.py
+        codemode check -c 'await tools.raed(file_path="a")'
+        """,
+    )
+    _add_program(check)
+    _add_tool_options(check)
+    check.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
 def _add_call(commands: _Commands[_Parser]) -> None:
@@ -219,6 +240,29 @@ def _add_events(commands: _Commands[_Parser]) -> None:
         """,
     )
     events.add_argument("file", metavar="FILE", help="the log, as `run --events` writes it")
+
+
+def _add_doctor(commands: _Commands[_Parser]) -> None:
+    doctor = _command(
+        commands,
+        "doctor",
+        "codemode.cli.doctor",
+        "show what protects programs on this machine",
+        """
+        Show which walls this machine can put around a program, and whether programs start here at all.
+        Its exit status is 3 where `--isolation require` would refuse.
+        """,
+        """
+        codemode doctor
+        codemode doctor --json
+        """,
+    )
+    doctor.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def _add_program(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", nargs="?", metavar="FILE", help="the program; - reads standard input")
+    command.add_argument("-c", dest="code", metavar="CODE", help="the program itself")
 
 
 def _add_tool_options(command: argparse.ArgumentParser, *, allow: bool = True) -> None:

@@ -134,7 +134,7 @@ async def _open_server(
     from codemode.cli.interrupt import stoppable  # noqa: PLC0415
     from codemode.cli.servers import with_mcp_servers  # noqa: PLC0415
     from codemode.server.clients import Bounds, Journal  # noqa: PLC0415
-    from codemode.server.handlers import CodeServer  # noqa: PLC0415
+    from codemode.server.handlers import CodeServer, never_gone, one_client  # noqa: PLC0415
     from codemode.server.http import client_key, disconnected  # noqa: PLC0415
     from codemode.service import open_service  # noqa: PLC0415
     from codemode.settings import Settings  # noqa: PLC0415
@@ -163,7 +163,8 @@ async def _open_server(
             bounds=Bounds(),
             allowed=offered.allowed if options.allow else None,
             expose_tools=present == "both",
-            **({} if options.http is None else {"key_of": client_key, "gone_of": disconnected}),
+            key_of=one_client if options.http is None else client_key,
+            gone_of=never_gone if options.http is None else disconnected,
         )
         dispose = registry.on_change(server.on_tools_changed)
         try:
@@ -204,7 +205,8 @@ def _tokens(options: argparse.Namespace, console: Console) -> list[str]:
     for token in tokens:
         if len(token) < _MIN_TOKEN_CHARS or not _TOKEN.fullmatch(token):
             raise CommandError(
-                f"{source}: a token must have at least {_MIN_TOKEN_CHARS} visible ASCII characters and no spaces"
+                f"{source}: a token must have at least {_MIN_TOKEN_CHARS} visible ASCII characters,"
+                " and no spaces"
             )
     return tokens
 

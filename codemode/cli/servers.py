@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from codemode.cli.console import Console
-    from tool_bindings import ToolRegistry
-from tool_bindings.mcp import McpServerConfig
+    from tool_bindings.mcp import McpServerConfig
 
 __all__ = ["connected_toolset", "mcp_configs", "mcp_files", "with_mcp_servers"]
 
@@ -76,7 +75,7 @@ async def with_mcp_servers(
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
-    def note(text: str, problem: bool) -> None:  # noqa: FBT001  # the listener's form
+    def note(text: str, problem: bool) -> None:
         if problem or verbose:
             console.say(f"codemode: {escape(text)}")
 

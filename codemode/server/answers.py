@@ -149,7 +149,8 @@ def run_answer(outcome: RunOutcome) -> dict[str, Any]:
 def _too_deep(depth: int) -> Failure:
     return Failure(
         "invalid-output",
-        f"the result is nested {depth} levels deep; over MCP it may have at most {MAX_DEPTH}: return a flatter value",
+        f"the result is nested {depth} levels deep; over MCP it may have at most {MAX_DEPTH}:"
+        " return a flatter value",
     )
 
 

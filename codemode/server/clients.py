@@ -143,8 +143,8 @@ class Client:
         most = self._bounds.running + self._bounds.waiting
         if self._asked >= most:
             raise ClientBusyError(
-                f"this client already has {self._asked} unfinished requests; at most {most} are taken at a time,"
-                " so wait for answers before asking for more"
+                f"this client already has {self._asked} unfinished requests; at most {most} are taken at a"
+                " time, so wait for answers before asking for more"
             )
         self._asked += 1
         try:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tool_bindings.definition import ToolDefinition
     from tool_bindings.registry import ToolRegistry
 
-__all__ = ["CodeServer"]
+__all__ = ["CodeServer", "never_gone", "one_client"]
 
 STUBS_URI: Final = "codemode://stubs"
 _RUNS_URI: Final = "codemode://runs/"
@@ -54,6 +54,16 @@ _INSTRUCTIONS: Final = (
     " codemode://runs/ID/events is the event log of a run."
 )
 _LISTENERS_KEPT: Final = 1000
+
+
+def one_client(_context: ServerRequestContext[Any, Any]) -> ClientKey:
+    """Tell clients apart where there is one."""
+    return ClientKey("stdio")
+
+
+def never_gone(_context: ServerRequestContext[Any, Any]) -> trio.Event | None:
+    """Say that a client which leaves takes the whole connection with it."""
+    return None
 
 
 class CodeServer:
@@ -79,8 +89,8 @@ class CodeServer:
         bounds: Bounds,
         allowed: Iterable[str] | None = None,
         expose_tools: bool = False,
-        key_of: Callable[[ServerRequestContext[Any, Any]], ClientKey] = lambda _context: ClientKey("stdio"),
-        gone_of: Callable[[ServerRequestContext[Any, Any]], trio.Event | None] = lambda _context: None,
+        key_of: Callable[[ServerRequestContext[Any, Any]], ClientKey] = one_client,
+        gone_of: Callable[[ServerRequestContext[Any, Any]], trio.Event | None] = never_gone,
     ) -> None:
         self._service = service
         self._registry = registry

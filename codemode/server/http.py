@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from codemode.server.guard import Receive, Scope, Send
     from codemode.server.handlers import CodeServer
 
-__all__ = ["PATH", "client_key", "listening_socket", "new_token", "disconnected", "serve_http"]
+__all__ = ["PATH", "client_key", "disconnected", "listening_socket", "new_token", "serve_http"]
 
 PATH: Final = "/mcp"
 MAX_BODY_BYTES: Final = 4_194_304

@@ -18,13 +18,15 @@ Run = Callable[[Any], Any]
 """Drives a coroutine to its end from inside the running program: what `asyncio.run` means there."""
 
 _PLAIN = (
-    "ALL_COMPLETED Barrier BoundedSemaphore BrokenBarrierError CancelledError Condition Event FIRST_COMPLETED FIRST_EXCEPTION "
-    "InvalidStateError LifoQueue Lock PriorityQueue Queue QueueEmpty QueueFull QueueShutDown Semaphore TimeoutError "
+    "ALL_COMPLETED Barrier BoundedSemaphore BrokenBarrierError CancelledError Condition Event "
+    "FIRST_COMPLETED FIRST_EXCEPTION "
+    "InvalidStateError LifoQueue Lock PriorityQueue Queue QueueEmpty QueueFull QueueShutDown Semaphore "
+    "TimeoutError "
     "current_task iscoroutine iscoroutinefunction isfuture sleep timeout timeout_at"
 )
 
 MISSING = {
-    "to_thread": "there are no threads; call the function directly, or await tools concurrently with asyncio.gather",
+    "to_thread": "there are no threads; call the function, or await tools together with asyncio.gather",
     "create_subprocess_exec": "there are no subprocesses; use a tool",
     "create_subprocess_shell": "there are no subprocesses; use a tool",
     "subprocess": "there are no subprocesses; use a tool",
@@ -33,7 +35,7 @@ MISSING = {
     "all_tasks": "keep the tasks you create in a list",
     "Runner": "await the coroutine directly",
     "get_event_loop": "await directly, or use asyncio.create_task and asyncio.gather",
-    "get_running_loop": "await directly, or use asyncio.create_task and asyncio.gather; time.monotonic() tells the time",
+    "get_running_loop": "use asyncio.create_task and asyncio.gather; time.monotonic() tells the time",
     "new_event_loop": "a loop is already running: await directly",
     "set_event_loop": "a loop is already running: await directly",
 }
@@ -120,7 +122,7 @@ class TaskGroup:
         await self._group.__aenter__()
         return self
 
-    async def __aexit__(self, *details: object) -> Any:
+    async def __aexit__(self, *details: Any) -> Any:  # noqa: PYI036  # passed on as they come
         return await self._group.__aexit__(*details)
 
     def create_task(self, coro: Any, *, name: str | None = None) -> Any:
@@ -136,7 +138,7 @@ def asyncio_members() -> dict[str, object]:
     own = (run, gather, create_task, ensure_future, wait, wait_for, shield, as_completed, TaskGroup)
     return {
         **members,
-        **{item.__name__: item for item in own},  # type: ignore[attr-defined]  # functions and a class
+        **{item.__name__: item for item in own},
         "Future": stand_in(asyncio.Future),
         "Task": stand_in(asyncio.Task),
     }

@@ -9,7 +9,7 @@ import abc
 import collections
 import contextlib
 import csv
-import datetime
+import datetime as dt
 import decimal
 import difflib
 import fractions
@@ -20,7 +20,6 @@ import string
 import time
 import types
 import typing
-from collections.abc import Mapping
 from typing import Any
 
 from sandbox.facades import (
@@ -40,6 +39,9 @@ from sandbox.facades import (
 from sandbox.guards.classes import OPEN_BASES
 from sandbox.guards.exposure import PUBLISHED
 from sandbox.guards.readonly import FrozenModule, members_of
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PER_PROGRAM = ("contextlib", "pprint", "random", "sys")
 """Modules built anew for each program, because they hold its streams or its random state."""
@@ -173,7 +175,7 @@ def warm_up() -> None:
     """Do, before a worker loses the file system, whatever the standard library puts off to first use."""
     shared_modules()
     zones.load_zones()
-    datetime.datetime.strptime("2024-01-01", "%Y-%m-%d")  # noqa: DTZ007  # only to import what it needs
+    dt.datetime.strptime("2024-01-01", "%Y-%m-%d")  # noqa: DTZ007  # only to import what it needs
     time.strptime("2024-01-01", "%Y-%m-%d")
     for codec in (
         "latin-1",
@@ -204,9 +206,9 @@ def warm_up() -> None:
 _OPEN: tuple[Any, ...] = (
     # Data.
     object, int, float, complex, str, bytes, bytearray, list, dict, set, frozenset, tuple,
-    collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter, collections.ChainMap,
-    collections.UserDict, collections.UserList, types.SimpleNamespace,
-    decimal.Decimal, fractions.Fraction, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.tzinfo,
+    collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter,
+    collections.ChainMap, collections.UserDict, collections.UserList, types.SimpleNamespace,
+    decimal.Decimal, fractions.Fraction, dt.date, dt.datetime, dt.time, dt.timedelta, dt.tzinfo,
     # Abstract bases.
     abc.ABC, typing.Generic, typing.Protocol, *enumerations.ENUM_BASES,
     # Made to be extended.
@@ -214,16 +216,14 @@ _OPEN: tuple[Any, ...] = (
     contextlib.ContextDecorator, contextlib.AsyncContextDecorator, contextlib.AbstractContextManager,
     contextlib.AbstractAsyncContextManager, difflib.SequenceMatcher,
 )  # fmt: skip
-_ENTRY_CLASSES = tuple(
-    entry
-    for base in (typing.NamedTuple, typing.TypedDict)
-    for entry in base.__mro_entries__((base,))  # type: ignore[attr-defined]  # both are functions with it
-)
+_ENTRY_FUNCTIONS: tuple[Any, ...] = (typing.NamedTuple, typing.TypedDict)
+_ENTRY_CLASSES = tuple(entry for base in _ENTRY_FUNCTIONS for entry in base.__mro_entries__((base,)))
 """The hidden classes that `class X(NamedTuple)` and `class X(TypedDict)` really inherit from."""
 
 _RESULT_CLASSES: tuple[type, ...] = (
-    type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), type(iter("")), type(iter({})),
-    type(zip()), type(map(abs, ())), type(filter(None, ())), type(enumerate(())), type(reversed([])), type(range(0)), type(None),
+    type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), type(iter("")),
+    type(iter({})), type(zip()), type(map(abs, ())), type(filter(None, ())), type(enumerate(())),
+    type(reversed([])), type(range(0)), type(None),
     type(...), type(NotImplemented), type(csv.reader([])), time.struct_time,
 )  # fmt: skip
 """Classes of ordinary results: harmless to hold, pleasant to name."""

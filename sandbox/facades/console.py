@@ -16,8 +16,8 @@ Write = Callable[[str, str], None]
 """Takes the stream's name (`stdout` or `stderr`) and the text."""
 
 MAX_RECURSION = 20_000
-"""Frames `sys.setrecursionlimit` raises the limit to at most. Pure Python calls use no C stack since 3.11; the figure is
-arbitrary, far above the default and well inside the memory limit."""
+"""Frames `sys.setrecursionlimit` raises the limit to at most. Pure Python calls use no C stack since 3.11;
+the figure is arbitrary, far above the default and well inside the memory limit."""
 
 
 class OutputStream:
@@ -231,8 +231,9 @@ def sys_members(console: Console) -> dict[str, object]:
     members: dict[str, object] = {
         name: getattr(sys, name)
         for name in (
-            "byteorder", "copyright", "float_info", "float_repr_style", "getdefaultencoding", "getrecursionlimit", "getsizeof",
-            "hash_info", "hexversion", "int_info", "intern", "maxsize", "maxunicode",
+            "byteorder", "copyright", "float_info", "float_repr_style", "getdefaultencoding",
+            "getrecursionlimit", "getsizeof", "hash_info", "hexversion", "int_info", "intern", "maxsize",
+            "maxunicode",
         )
     }  # fmt: skip
     version = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
@@ -254,15 +255,16 @@ def sys_members(console: Console) -> dict[str, object]:
 def pprint_members(console: Console) -> dict[str, object]:
     """Return what `import pprint` offers to one program."""
     return {
-        "isreadable": pprint.isreadable, "isrecursive": pprint.isrecursive, "pformat": pprint.pformat, "saferepr": pprint.saferepr,
-        "pp": console.pp, "pprint": console.pprint,
+        "isreadable": pprint.isreadable, "isrecursive": pprint.isrecursive, "pformat": pprint.pformat,
+        "saferepr": pprint.saferepr, "pp": console.pp, "pprint": console.pprint,
     }  # fmt: skip
 
 
 def contextlib_members(console: Console) -> dict[str, object]:
     """Return what `import contextlib` offers to one program."""
     names = (
-        "AbstractAsyncContextManager AbstractContextManager AsyncContextDecorator AsyncExitStack ContextDecorator ExitStack aclosing "
+        "AbstractAsyncContextManager AbstractContextManager AsyncContextDecorator AsyncExitStack "
+        "ContextDecorator ExitStack aclosing "
         "asynccontextmanager closing contextmanager nullcontext suppress"
     )
     members: dict[str, object] = {name: getattr(contextlib, name) for name in names.split()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import copy
-import datetime
+import datetime as dt
 import decimal
 import enum
 import fractions
@@ -17,12 +17,14 @@ import random
 import re
 import types
 import uuid
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.guards.ownership import is_program_class
 from sandbox.guards.readonly import FrozenModule
 from sandbox.values import FrozenDict, FrozenList, thaw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 
 def _on_own_list(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,28 +58,34 @@ def namedtuple(
     """Create a named tuple class; field names are identifiers without a leading underscore."""
     del module
     if not isinstance(field_names, str):
-        field_names = [str.__str__(name) if isinstance(name, str) else name for name in field_names]
-        for name in field_names:
+        given: Iterable[Any] = field_names
+        listed = [str.__str__(name) if isinstance(name, str) else name for name in given]
+        field_names = listed
+        for name in listed:
             if type(name) is not str:
                 raise TypeError(f"field names must be strings, not {type(name).__name__!r}")
-    return collections.namedtuple(typename, field_names, rename=rename, defaults=defaults, module="__main__")  # noqa: PYI024  # this is namedtuple
+    make: Callable[..., type] = collections.namedtuple  # noqa: PYI024  # this is namedtuple
+    return make(typename, field_names, rename=rename, defaults=defaults, module="__main__")
 
 
 _IMMUTABLE: tuple[type, ...] = (
-    int, float, complex, str, bytes, bool, type(None), type(...), type(NotImplemented), range, slice, type, property,
-    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MappingProxyType, FrozenModule, enum.Enum, re.Pattern, re.Match,
-    datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal, fractions.Fraction, uuid.UUID,
+    int, float, complex, str, bytes, bool, type(None), type(...), type(NotImplemented), range, slice, type,
+    property,
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MappingProxyType, FrozenModule,
+    enum.Enum, re.Pattern, re.Match, dt.date, dt.time, dt.timedelta, dt.tzinfo, decimal.Decimal,
+    fractions.Fraction, uuid.UUID,
 )  # fmt: skip
 _COPYABLE: tuple[type, ...] = (
-    list, dict, set, frozenset, tuple, bytearray, collections.deque, collections.OrderedDict, collections.defaultdict,
-    collections.Counter, collections.ChainMap, collections.UserDict, collections.UserList, types.SimpleNamespace, random.Random, io.StringIO, io.BytesIO,
+    list, dict, set, frozenset, tuple, bytearray, collections.deque, collections.OrderedDict,
+    collections.defaultdict, collections.Counter, collections.ChainMap, collections.UserDict,
+    collections.UserList, types.SimpleNamespace, random.Random, io.StringIO, io.BytesIO,
     decimal.Context, BaseException,
 )  # fmt: skip
 
 
 def _check_copyable(value: Any) -> None:
     kind = type(value)
-    if not (is_program_class(kind) or isinstance(value, _IMMUTABLE) or isinstance(value, _COPYABLE)):
+    if not (is_program_class(kind) or isinstance(value, (*_IMMUTABLE, *_COPYABLE))):
         raise TypeError(f"a {kind.__name__!r} object cannot be copied; copy the data it holds")
 
 
@@ -170,7 +178,7 @@ def _deep_object(value: Any, kind: type, memo: dict[int, Any]) -> Any:
 def _deep_foreign(value: Any, kind: type, memo: dict[int, Any]) -> Any:
     if not isinstance(value, _COPYABLE):
         raise TypeError(f"a {kind.__name__!r} object cannot be copied; copy the data it holds")
-    result = copy.copy(value)
+    result: Any = copy.copy(value)
     memo[id(value)] = result
     if isinstance(value, types.SimpleNamespace):
         for key, item in list(result.__dict__.items()):

@@ -2,8 +2,9 @@
 
 Knows: enum. Does not know: the attribute rules.
 
-The functional form `Enum("E", {...})` stores a dunder key as a plain class attribute, which would let a program define
-what a class statement refuses. The base classes here have a metaclass that looks at the names first.
+The functional form `Enum("E", {...})` stores a dunder key as a plain class attribute, which would let a
+program define what a class statement refuses. The base classes here have a metaclass that looks at the
+names first.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ class CheckedEnumType(enum.EnumMeta):
     """Metaclass of the program's enums."""
 
     def __call__(cls, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """Look a member up, or create an enum from a list of names."""
         if cls._member_map_ or not (args or "names" in kwargs):
             return super().__call__(value, *args, **kwargs)
-        # `module` and `qualname` would put the class elsewhere; `type` is a base the class builder has not seen.
+        # `module` and `qualname` would put the class elsewhere; `type` is a base the class builder has not
+        # seen.
         if "type" in kwargs or len(args) > 1:
             raise TypeError("write a class statement to mix another type into an enum")
         wanted = _checked_members(kwargs.pop("names") if "names" in kwargs else args[0])
@@ -33,7 +36,7 @@ class CheckedEnumType(enum.EnumMeta):
         return created
 
 
-def _checked_members(wanted: Any) -> list[tuple[str, Any]] | list[str]:
+def _checked_members(wanted: Any) -> list[Any]:
     if isinstance(wanted, str):
         wanted = str.__str__(wanted).replace(",", " ").split()
     items = (
@@ -76,6 +79,22 @@ def enum_members() -> dict[str, object]:
     for base in ENUM_BASES:
         base.__module__ = "enum"
     members: dict[str, object] = {base.__name__: base for base in ENUM_BASES}
-    for name in ["CONFORM", "CONTINUOUS", "EJECT", "KEEP", "NAMED_FLAGS", "STRICT", "UNIQUE", "FlagBoundary", "auto", "member", "nonmember", "property", "unique", "verify", "EnumCheck"]:
+    for name in [
+        "CONFORM",
+        "CONTINUOUS",
+        "EJECT",
+        "KEEP",
+        "NAMED_FLAGS",
+        "STRICT",
+        "UNIQUE",
+        "FlagBoundary",
+        "auto",
+        "member",
+        "nonmember",
+        "property",
+        "unique",
+        "verify",
+        "EnumCheck",
+    ]:
         members[name] = getattr(enum, name)
     return members

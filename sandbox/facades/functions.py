@@ -1,4 +1,4 @@
-"""`functools` and `operator`: helpers that take attribute names, or write to what they are given, are replaced.
+"""`functools` and `operator`; helpers that take attribute names or write to arguments are replaced.
 
 Knows: those two modules. Does not know: the attribute rules (the guards have them).
 """
@@ -8,17 +8,21 @@ from __future__ import annotations
 import functools
 import operator
 import types
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.guards.attributes import MISSING, read
 from sandbox.guards.ownership import is_program_class, is_program_function, is_program_instance
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__")
 
 _OPERATOR_NAMES = (
-    "abs add and_ call concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat ifloordiv ilshift imatmul imod "
-    "imul index indexOf inv invert ior ipow irshift is_ is_not isub itemgetter itruediv ixor le length_hint lshift lt matmul mod "
+    "abs add and_ call concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat "
+    "ifloordiv ilshift imatmul imod "
+    "imul index indexOf inv invert ior ipow irshift is_ is_not isub itemgetter itruediv ixor le "
+    "length_hint lshift lt matmul mod "
     "mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor"
 )
 
@@ -107,7 +111,7 @@ def total_ordering(cls: Any) -> Any:
 
 
 class _SingleDispatch:
-    """`functools.singledispatch`, with the type to dispatch on given as a class, never as text to evaluate."""
+    """`functools.singledispatch`, with the type to dispatch on given as a class, never as text."""
 
     __slots__ = ("__name__", "_dispatcher", "_function")
 
@@ -120,7 +124,7 @@ class _SingleDispatch:
         return self._dispatcher(*args, **kwargs)
 
     def register(self, cls: Any, func: Any = None) -> Any:
-        """Register an implementation: `register(int)`, `register(int, f)`, or a function with an annotated parameter."""
+        """Register an implementation: by class, by class and function, or by an annotated function."""
         if func is not None:
             return self._dispatcher.register(_dispatch_class(cls), func)
         if not is_program_function(cls):

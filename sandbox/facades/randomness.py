@@ -10,8 +10,10 @@ import secrets
 import uuid
 
 _METHODS = (
-    "betavariate binomialvariate choice choices expovariate gammavariate gauss getrandbits getstate lognormvariate normalvariate "
-    "paretovariate randbytes randint random randrange sample seed setstate shuffle triangular uniform vonmisesvariate weibullvariate"
+    "betavariate binomialvariate choice choices expovariate gammavariate gauss getrandbits getstate "
+    "lognormvariate normalvariate "
+    "paretovariate randbytes randint random randrange sample seed setstate shuffle triangular uniform "
+    "vonmisesvariate weibullvariate"
 )
 
 
@@ -32,5 +34,8 @@ def secrets_members() -> dict[str, object]:
 
 def uuid_members() -> dict[str, object]:
     """Return what `import uuid` offers: no `uuid1` or `getnode`, which tell the host's address."""
-    listed = "NAMESPACE_DNS NAMESPACE_OID NAMESPACE_URL NAMESPACE_X500 RESERVED_FUTURE RESERVED_MICROSOFT RESERVED_NCS RFC_4122 UUID SafeUUID uuid3 uuid4 uuid5"
+    listed = (
+        "NAMESPACE_DNS NAMESPACE_OID NAMESPACE_URL NAMESPACE_X500 RESERVED_FUTURE RESERVED_MICROSOFT "
+        "RESERVED_NCS RFC_4122 UUID SafeUUID uuid3 uuid4 uuid5"
+    )
     return {name: getattr(uuid, name) for name in listed.split()}

@@ -2,20 +2,22 @@
 
 Knows: dataclasses. Does not know: the attribute rules.
 
-The standard library writes the text of `__init__` from field names and executes it, so field names are checked here once
-more before it gets them.
+The standard library writes the text of `__init__` from field names and executes it, so field names are
+checked here once more before it gets them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import keyword
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.facades.containers import deep_copy
 from sandbox.guards.ownership import adopt, class_dict, is_program_class, mark_class
 from sandbox.policy import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 
 def _check_fields(cls: type) -> None:
@@ -60,10 +62,11 @@ def make_dataclass(
     """Create a data class from a list of names, (name, type) or (name, type, field)."""
     if "namespace" in options:
         raise TypeError("make_dataclass takes no namespace here; write a class statement with the methods")
-    if not all(isinstance(base, type) and is_program_class(base) for base in bases):
+    candidates: tuple[Any, ...] = bases
+    if not all(isinstance(base, type) and is_program_class(base) for base in candidates):
         raise TypeError("the bases of a data class must be classes of the program")
     options.pop("module", None)
-    listed = [(item,) if isinstance(item, str) else tuple(item) for item in fields]
+    listed: list[tuple[Any, ...]] = [(item,) if isinstance(item, str) else tuple(item) for item in fields]
     for item in listed:
         _check_field_name(item[0])
     cls = dataclasses.make_dataclass(
@@ -106,12 +109,15 @@ def astuple(obj: Any, *, tuple_factory: Callable[..., Any] = tuple) -> Any:
 def _convert(value: Any, nested: Callable[[Any], Any]) -> Any:
     if not isinstance(value, type) and dataclasses.is_dataclass(value):
         return nested(value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return tuple.__new__(type(value), [_convert(item, nested) for item in value])
-    if type(value) in (list, tuple):
-        return type(value)(_convert(item, nested) for item in value)
-    if type(value) is dict:
-        return {_convert(key, nested): _convert(item, nested) for key, item in value.items()}
+    kind: type = type(value)
+    content: Any = value
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return tuple.__new__(kind, [_convert(item, nested) for item in tuple.__iter__(value)])
+    if kind in (list, tuple):
+        items: list[Any] = [_convert(item, nested) for item in content]
+        return items if kind is list else tuple(items)
+    if kind is dict:
+        return {_convert(key, nested): _convert(item, nested) for key, item in content.items()}
     return deep_copy(value)
 
 

@@ -6,8 +6,10 @@ Knows: the module `re`. Does not know: the guards.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _DEBUG = int(re.DEBUG)
 

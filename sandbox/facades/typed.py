@@ -1,4 +1,4 @@
-"""`typing`, `types`, `abc` and `numbers`-like modules: names for annotations and bases, nothing that evaluates text.
+"""`typing`, `types` and `abc`: names for annotations and bases, nothing that evaluates text.
 
 Knows: those modules. Does not know: the attribute rules.
 """
@@ -13,25 +13,33 @@ from typing import Any
 from sandbox.guards.exposure import expose_type, stand_in
 
 _TYPING = (
-    "AbstractSet Annotated Any AnyStr AsyncContextManager AsyncGenerator AsyncIterable AsyncIterator Awaitable BinaryIO ByteString "
-    "Callable ChainMap ClassVar Collection Concatenate Container ContextManager Coroutine Counter DefaultDict Deque Dict Final "
-    "FrozenSet Generator Generic Hashable IO ItemsView Iterable Iterator KeysView List Literal LiteralString Mapping MappingView "
-    "Match MutableMapping MutableSequence MutableSet NamedTuple Never NewType NoReturn NotRequired Optional OrderedDict ParamSpec "
-    "ParamSpecArgs ParamSpecKwargs Pattern Protocol ReadOnly Required Reversible Self Sequence Set Sized SupportsAbs SupportsBytes "
-    "SupportsComplex SupportsFloat SupportsIndex SupportsInt SupportsRound Text TextIO Tuple Type TypeAlias TypeAliasType TypeGuard "
-    "TypeIs TypeVar TypeVarTuple TypedDict Union Unpack ValuesView assert_never assert_type cast dataclass_transform final "
+    "AbstractSet Annotated Any AnyStr AsyncContextManager AsyncGenerator AsyncIterable AsyncIterator "
+    "Awaitable BinaryIO ByteString "
+    "Callable ChainMap ClassVar Collection Concatenate Container ContextManager Coroutine Counter "
+    "DefaultDict Deque Dict Final "
+    "FrozenSet Generator Generic Hashable IO ItemsView Iterable Iterator KeysView List Literal "
+    "LiteralString Mapping MappingView "
+    "Match MutableMapping MutableSequence MutableSet NamedTuple Never NewType NoReturn NotRequired "
+    "Optional OrderedDict ParamSpec "
+    "ParamSpecArgs ParamSpecKwargs Pattern Protocol ReadOnly Required Reversible Self Sequence Set Sized "
+    "SupportsAbs SupportsBytes "
+    "SupportsComplex SupportsFloat SupportsIndex SupportsInt SupportsRound Text TextIO Tuple Type "
+    "TypeAlias TypeAliasType TypeGuard "
+    "TypeIs TypeVar TypeVarTuple TypedDict Union Unpack ValuesView assert_never assert_type cast "
+    "dataclass_transform final "
     "get_args get_origin is_typeddict no_type_check overload override"
 )
 
 
 def _runtime_checkable(cls: Any) -> Any:
     raise TypeError(
-        "runtime protocols are not part of the language: test for the attribute with hasattr(), or inherit from an ABC"
+        "runtime protocols are not part of the language: test for the attribute with hasattr(), or "
+        "inherit from an ABC"
     )
 
 
 class _AbstractMeta:
-    """What the name `ABCMeta` means: `metaclass=ABCMeta` is understood by the policy, nothing else is done with it."""
+    """What the name `ABCMeta` means: the policy understands `metaclass=ABCMeta`, and that is all."""
 
     __slots__ = ()
 
@@ -81,7 +89,8 @@ def types_members() -> dict[str, object]:
         "MappingProxyType": types.MappingProxyType,
     }
     named = (
-        "AsyncGeneratorType BuiltinFunctionType BuiltinMethodType CoroutineType FunctionType GeneratorType LambdaType MethodType "
+        "AsyncGeneratorType BuiltinFunctionType BuiltinMethodType CoroutineType FunctionType "
+        "GeneratorType LambdaType MethodType "
         "ModuleType TracebackType FrameType CodeType"
     )
     for name in named.split():

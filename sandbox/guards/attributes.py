@@ -2,8 +2,8 @@
 
 Knows: the run-time rule for every attribute name. Does not know: syntax, modules.
 
-A native read in a program is one the policy found harmless by its name alone. Everything else, and every name that
-arrives as a string, comes here.
+A native read in a program is one the policy found harmless by its name alone. Everything else, and every
+name that arrives as a string, comes here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import decimal
 import enum
 import types
 from abc import ABCMeta
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sandbox.guards import formatting, hardening
 from sandbox.guards.exposure import expose_type
@@ -28,11 +27,15 @@ from sandbox.guards.readonly import FrozenModule, module_name
 from sandbox.policy import names
 from sandbox.values import FrozenDict, FrozenList
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 MISSING: Any = object()
 """Stands for "no default given"."""
 
 _INTERPRETER_TYPES = (
-    types.FrameType, types.TracebackType, types.CodeType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType,
+    types.FrameType, types.TracebackType, types.CodeType, types.GeneratorType, types.CoroutineType,
+    types.AsyncGeneratorType,
 )  # fmt: skip
 _UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)
 _FROZEN = (FrozenDict, FrozenList)
@@ -40,7 +43,23 @@ _PLAIN_CONTAINERS = frozenset({list, dict, set, bytearray})
 
 _IN_PLACE = frozenset(
     f"__{name}__"
-    for name in ["iadd", "isub", "imul", "imatmul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ixor", "ior", "setitem", "delitem"]
+    for name in [
+        "iadd",
+        "isub",
+        "imul",
+        "imatmul",
+        "itruediv",
+        "ifloordiv",
+        "imod",
+        "ipow",
+        "ilshift",
+        "irshift",
+        "iand",
+        "ixor",
+        "ior",
+        "setitem",
+        "delitem",
+    ]
 )
 _CHANGING = _IN_PLACE | {"__init__", "__setattr__", "__delattr__", "__post_init__"}
 _CLASS_HOOKS = frozenset(
@@ -168,8 +187,9 @@ def _require_writable(ob: Any, name: str) -> None:
     if kind is types.SimpleNamespace or kind is decimal.Context:
         return
     if isinstance(ob, _FROZEN):
-        raise AttributeError(
-            f"tool results are read-only and have keys, not attributes: copy = dict(value); copy[{name!r}] = ..."
+        raise AttributeError(  # noqa: TRY004  # what Python raises for an attribute it cannot set
+            f"tool results are read-only and have keys, not attributes: copy = dict(value); "
+            f"copy[{name!r}] = ..."
         )
     if kind in (dict, list, str, int, float, tuple, type(None), bool):
         raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
@@ -404,7 +424,7 @@ def _checked_new(result: Callable[..., Any]) -> Any:
     if is_program_function(result):
         return result
 
-    def new(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+    def new(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not (
             isinstance(cls, type)
             and (is_program_class(cls) or cls in (object, int, float, str, tuple, frozenset, bytes, complex))

@@ -22,19 +22,77 @@ from sandbox.values import FrozenDict, FrozenList
 
 Write = Callable[[str, str], None]
 
-_PLAIN_BUILTINS = ["abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "classmethod", "complex", "dict", "divmod", "enumerate", "filter", "float", "format", "frozenset", "hash", "hex", "id", "int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "memoryview", "min", "next", "object", "oct", "ord", "pow", "property", "range", "repr", "reversed", "round", "set", "slice", "sorted", "staticmethod", "str", "sum", "tuple", "zip", "NotImplemented", "Ellipsis", "__build_class__"]
+_PLAIN_BUILTINS = [
+    "abs",
+    "aiter",
+    "all",
+    "anext",
+    "any",
+    "ascii",
+    "bin",
+    "bool",
+    "bytearray",
+    "bytes",
+    "callable",
+    "chr",
+    "classmethod",
+    "complex",
+    "dict",
+    "divmod",
+    "enumerate",
+    "filter",
+    "float",
+    "format",
+    "frozenset",
+    "hash",
+    "hex",
+    "id",
+    "int",
+    "isinstance",
+    "issubclass",
+    "iter",
+    "len",
+    "list",
+    "map",
+    "max",
+    "memoryview",
+    "min",
+    "next",
+    "object",
+    "oct",
+    "ord",
+    "pow",
+    "property",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "slice",
+    "sorted",
+    "staticmethod",
+    "str",
+    "sum",
+    "tuple",
+    "zip",
+    "NotImplemented",
+    "Ellipsis",
+    "__build_class__",
+]
 
 _EXCEPTIONS = tuple(
     name
     for name, value in vars(builtins).items()
-    if isinstance(value, type) and issubclass(value, BaseException)
+    if isinstance(value, type) and issubclass(value, BaseException) and name[:1] != "_"
 )
 
 UNAVAILABLE: dict[str, tuple[type[Exception], str]] = {
     "open": (
         PermissionError,
-        "open() is not available: programs have no file system. Read and write with the file tools, "
-        "for example await tools.read(path=...); io.StringIO holds text in memory",
+        (
+            "open() is not available: programs have no file system. Read and write with the file tools, "
+            "for example await tools.read(path=...); io.StringIO holds text in memory"
+        ),
     ),
     "input": (EOFError, "input() is not available: nobody is there to answer. Put the value into a variable"),
     **{name: (RuntimeError, f"{message}; {hint}") for name, (message, hint) in names.REFUSED_CALLS.items()},
@@ -53,7 +111,8 @@ def build_globals(
     """Return the complete globals for one program.
 
     Args:
-        bindings: Names bound before the program starts, such as `tools`. Exception classes among them may be inherited.
+        bindings: Names bound before the program starts, such as `tools`. A program may inherit from the
+            exception classes among them.
         stdout_write: Takes (`stdout` or `stderr`, text) for everything printed.
         modules: Importable modules besides the facades, by full name.
         hints: For names of `UNAVAILABLE`, what to use instead with the tools this run really has.
@@ -172,7 +231,7 @@ def checked_super(*args: Any) -> Any:
 
 @functools.cache
 def prepare() -> None:
-    """Build and publish everything that programs of this process share; call it before a worker is locked down."""
+    """Build and publish what the programs of this process share, before a worker is locked down."""
     catalogue.warm_up()
     exception_types = {getattr(builtins, name) for name in _EXCEPTIONS}
     plain_types = {value for name in _PLAIN_BUILTINS if isinstance(value := getattr(builtins, name), type)}
@@ -182,7 +241,7 @@ def prepare() -> None:
     ownership.RECEIVERS.update(_INSTANCE_RECEIVERS)
 
 
-_INSTANCE_RECEIVERS = frozenset(
+_INSTANCE_RECEIVERS: frozenset[type] = frozenset(
     {
         list, dict, set, bytearray, str, bytes, int, tuple, frozenset, type(None), FrozenDict, FrozenList,
         collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter,

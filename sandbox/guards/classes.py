@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import types
 from abc import ABCMeta
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.guards.exposure import type_stand_in
 from sandbox.guards.ownership import adopt, is_program_class, mark_namespace
 from sandbox.policy import names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 OPEN_BASES: set[type] = set()
 """Foreign classes a program may inherit from. Filled when the builtins and facades are built."""
@@ -36,12 +38,14 @@ class ClassBuilder:
             kind = type(base)
             if base is type_stand_in or (isinstance(base, type) and issubclass(base, type)):
                 raise TypeError(
-                    f"class {name!r}: metaclasses are not part of the language; use __init_subclass__ or a decorator"
+                    f"class {name!r}: metaclasses are not part of the language; use __init_subclass__ or "
+                    "a decorator"
                 )
             if not isinstance(base, type) or not (is_program_class(base) or base in OPEN_BASES):
                 shown = base.__name__ if isinstance(base, type) else kind.__name__
                 raise TypeError(
-                    f"class {name!r} cannot inherit from {shown!r} here; keep an object of it in an attribute instead"
+                    f"class {name!r} cannot inherit from {shown!r} here; keep an object of it in an "
+                    "attribute instead"
                 )
             if issubclass(winner, kind):
                 continue
@@ -50,10 +54,15 @@ class ClassBuilder:
             winner = kind
         return winner
 
-    def __prepare__(self, name: str, bases: tuple[Any, ...], **keywords: Any) -> Mapping[str, object]:
-        return self._metaclass(name, bases).__prepare__(name, bases, **keywords)  # type: ignore[no-any-return]  # a mapping
+    def __prepare__(self, name: str, bases: tuple[Any, ...], /, **keywords: Any) -> Mapping[str, object]:
+        """Return the namespace the real metaclass wants."""
+        namespace: Mapping[str, object] = self._metaclass(name, bases).__prepare__(name, bases, **keywords)
+        return namespace
 
-    def __call__(self, name: str, bases: tuple[Any, ...], namespace: dict[str, Any], **keywords: Any) -> type:
+    def __call__(
+        self, name: str, bases: tuple[Any, ...], namespace: dict[str, Any], /, **keywords: Any
+    ) -> type:
+        """Create the class."""
         _check_namespace(name, namespace)
         mark_namespace(namespace)
         cls: type = self._metaclass(name, bases)(name, bases, namespace, **keywords)
@@ -104,8 +113,8 @@ def _checked_names(cls: str, what: str, value: Any) -> tuple[str, ...]:
 def getattr_method(function: Any) -> Any:
     """Wrap a program's `__getattr__` so that it is asked for ordinary names only.
 
-    Trusted code probes objects for protocols (`__deepcopy__`, `__dataclass_fields__`); an object that answers every name
-    would claim them all.
+    Trusted code probes objects for protocols (`__deepcopy__`, `__dataclass_fields__`); an object that
+    answers every name would claim them all.
     """
     if type(function) is not types.FunctionType:
         raise TypeError("__getattr__ must be defined with def")

@@ -12,10 +12,12 @@ from sandbox.guards.ownership import is_program_class
 from sandbox.values import FrozenDict, FrozenList
 
 PUBLISHED: set[type] = set()
-"""Foreign classes a program may hold: builtins and what the facades list. Filled when the facades are built."""
+"""Foreign classes a program may hold: builtins and what the facades list. Filled when the facades are
+built."""
 
 _SHOWN_AS: dict[type, type] = {FrozenDict: dict, FrozenList: list}
-"""Classes that answer as the plain type they behave like, so that `type(x) is dict` holds for a tool result."""
+"""Classes that answer as the plain type they behave like, so that `type(x) is dict` holds for a tool
+result."""
 
 _opaque: dict[type, type] = {}
 _real: dict[type, type] = {}

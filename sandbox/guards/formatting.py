@@ -6,7 +6,7 @@ Knows: templates. Does not know: which attributes are allowed (a reader is passe
 from __future__ import annotations
 
 import string
-from _string import formatter_field_name_split
+from _string import formatter_field_name_split  # type: ignore[import-not-found]  # typeshed leaves it out
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -3,19 +3,22 @@
 Knows: which classes are published. Does not know: attribute rules.
 
 A method written in C checks its receiver. A method written in Python does not: `UserList.copy(int)` computes
-`int.__class__(int)`, which is the real `type`, and `ChainMap.new_child(P, "X")` calls it with three arguments. Reading
-a public method from a class is a native operation, so the check has to be in the method itself. This changes the
-classes of this process, which exists to run programs; for a proper receiver nothing changes.
+`int.__class__(int)`, which is the real `type`, and `ChainMap.new_child(P, "X")` calls it with three
+arguments. Reading a public method from a class is a native operation, so the check has to be in the method
+itself. This changes the classes of this process, which exists to run programs; for a proper receiver
+nothing changes.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.guards.ownership import class_dict, is_program_class
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _hardened: set[type] = set()
 
@@ -41,7 +44,10 @@ def checked(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(self, cls):
-            raise TypeError(f"{cls.__name__}.{function.__name__}() needs a {cls.__name__!r} object, not a {type(self).__name__!r}")
+            raise TypeError(
+                f"{cls.__name__}.{function.__name__}() needs a {cls.__name__!r} object, not a "
+                f"{type(self).__name__!r}"
+            )
         return function(self, *args, **kwargs)
 
     return method

@@ -6,11 +6,13 @@ Knows: how an import is executed. Does not know: what the modules hold.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.facades import catalogue
 from sandbox.guards.readonly import FrozenModule, members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _INTERNAL = frozenset(
     {
@@ -26,12 +28,13 @@ _INTERNAL = frozenset(
         "_decimal",
     }
 )
-"""Modules that C code imports on the program's stack (`datetime.strptime` needs `_strptime`). The import machinery takes
-the real module from its own table afterwards and throws our answer away, so the answer need not be a module."""
+"""Modules that C code imports on the program's stack (`datetime.strptime` needs `_strptime`). The import
+machinery takes the real module from its own table afterwards and throws our answer away, so the answer
+need not be a module."""
 
 
 class RefusedImportError(ModuleNotFoundError):
-    """There is no such module here. Caught by `except ModuleNotFoundError`, and called what the documentation calls it."""
+    """There is no such module here; called `ImportError`, and caught as `ModuleNotFoundError` too."""
 
 
 RefusedImportError.__name__ = RefusedImportError.__qualname__ = "ImportError"
@@ -48,9 +51,8 @@ def make_import(modules: Mapping[str, Any]) -> Callable[..., Any]:
     """
 
     def import_module(
-        name: Any, globals: Any = None, locals: Any = None, fromlist: Any = None, level: int = 0
-    ) -> Any:  # the signature the interpreter calls
-        del globals, locals
+        name: Any, _globals: Any = None, _locals: Any = None, fromlist: Any = None, level: int = 0
+    ) -> Any:
         if type(name) is not str or level:
             raise ImportError("relative imports have nothing to refer to; import a module by its full name")
         module = modules.get(name)

@@ -10,7 +10,8 @@ from types import FunctionType
 from sandbox.policy import names
 
 MARK = names.HOOK_PREFIX + "program class"
-"""Key in the dict of every class a program defines. No program can spell it, and no guard lets one write it."""
+"""Key in the dict of every class a program defines. No program can spell it, and no guard lets one write
+it."""
 
 OWNED: set[type] = set()
 """Program classes whose instances may be written, and read under any name, by native operations."""

@@ -6,12 +6,14 @@ Knows: how to refuse a change. Does not know: which modules there are.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NAME = ":module name"
-"""Where a facade keeps its name. Not `__name__`: when a from-import misses, the interpreter would join that with the
-missing name and look the result up among the real modules."""
+"""Where a facade keeps its name. Not `__name__`: when a from-import misses, the interpreter would join that
+with the missing name and look the result up among the real modules."""
 
 
 class FrozenModule:

@@ -1,7 +1,8 @@
 """The vocabulary of names: which ones a program may bind, which attributes it may read, and how.
 
-Knows: name strings. Does not know: syntax trees, objects. Both the policy (compile time) and the guards (run time)
-decide from these tables, so that a name written in the source and the same name in a string meet one rule.
+Knows: name strings. Does not know: syntax trees, objects. Both the policy (compile time) and the guards
+(run time) decide from these tables, so that a name written in the source and the same name in a string meet
+one rule.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES
 
 HOOK_PREFIX = ":"
-"""First character of every name the policy itself adds to a program. No source text can spell such a name, so no
-binding position can shadow a guard, whatever construct a later Python adds."""
+"""First character of every name the policy itself adds to a program. No source text can spell such a name,
+so no binding position can shadow a guard, whatever construct a later Python adds."""
 
 ENTRY_NAME = "<module>"
 """Name of the coroutine function a program becomes; what a traceback shows for the program's own level."""
@@ -21,10 +22,11 @@ FRAME_ATTRIBUTES = frozenset(INSPECT_ATTRIBUTES) | {
     "gi_suspended",
     "cr_suspended",
 }
-"""Attributes of frames, tracebacks, code objects and suspended functions. Refused wherever they are written."""
+"""Attributes of frames, tracebacks, code objects and suspended functions. Refused wherever they are
+written."""
 
 INSPECTION_PREFIXES = ("tb_", "f_", "co_", "gi_", "cr_", "ag_")
-"""Any other attribute that starts so is read through a guard, which refuses it on interpreter objects only."""
+"""Any other attribute that starts so is read through a guard, which refuses it on interpreter objects."""
 
 MUTATORS = frozenset(
     {
@@ -42,17 +44,19 @@ MUTATORS = frozenset(
         "move_to_end",
     }
 )
-"""Methods of list, dict and OrderedDict that change the receiver. Taken from the class instead of the object they would
-change a frozen value as well, since C code writes past an overriding method."""
+"""Methods of list, dict and OrderedDict that change the receiver. Taken from the class instead of the
+object they would change a frozen value as well, since C code writes past an overriding method."""
 
 LOOP_INTERNALS = frozenset({"get_loop", "get_coro", "get_stack", "print_stack", "get_context"})
 """Methods of asyncio tasks and futures that lead to the event loop, to frames or to host state."""
 
 ACCESSORS = frozenset({"fget", "fset", "fdel"})
-"""The functions behind a property; of a property of the standard library they are functions without a receiver check."""
+"""The functions behind a property; of a property of the standard library they are functions without a
+receiver check."""
 
 RECEIVER_CHECKED = LOOP_INTERNALS | ACCESSORS | {"send", "throw", "register", "mro"}
-"""Public attributes that are dangerous on some objects of the interpreter and ordinary on objects of a program."""
+"""Public attributes that are dangerous on some objects of the interpreter and ordinary on objects of a
+program."""
 
 ALWAYS_DYNAMIC = frozenset({"format", "format_map", "obj"})
 """Public attributes whose *result* decides: a str subclass of the program still has the C `format`."""
@@ -75,45 +79,78 @@ ENUM_NAMES = frozenset(
 """Documented single-underscore names of enum bodies; they look like guard names and are not."""
 
 MACHINERY_NAMES = frozenset({"_abc_impl", "_is_protocol", "_is_runtime_protocol", "_paramspec_tvars"})
-"""Private names by which `abc` and `typing` keep state on the classes they make; a program neither sets nor reads them."""
+"""Private names by which `abc` and `typing` keep state on the classes they make; a program neither sets nor
+reads them."""
 
 NAMED_TUPLE_NAMES = frozenset({"_fields", "_asdict", "_replace", "_make", "_field_defaults"})
 """Documented leading-underscore attributes of named tuples."""
 
 DEFINABLE_METHODS = frozenset(
     f"__{name}__"
-    for name in (
+    for line in (
         # Life of an object.
-        "init new del post_init repr str bytes format hash bool sizeof dir doc "
+        "init new del post_init repr str bytes format hash bool sizeof dir doc",
         # Comparison.
-        "lt le eq ne gt ge "
-        # Attributes. `__getattribute__` and `__class__` are left out: they would let an object lie about its type.
-        "getattr setattr delattr get set delete set_name slots match_args "
-        # Classes. Hooks that answer for *other* objects (instancecheck, subclasshook, mro_entries) are left out.
-        "init_subclass "
+        "lt le eq ne gt ge",
+        # Attributes. `__getattribute__` and `__class__` are left out: they would let an object lie about
+        # its type.
+        "getattr setattr delattr get set delete set_name slots match_args",
+        # Classes. Hooks that answer for *other* objects (instancecheck, subclasshook, mro_entries) are left
+        # out.
+        "init_subclass",
         # Calls and containers.
-        "call len length_hint getitem setitem delitem missing iter next reversed contains "
+        "call len length_hint getitem setitem delitem missing iter next reversed contains",
         # Numbers.
-        "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or "
-        "radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand rxor ror "
-        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior "
-        "neg pos abs invert complex int float index round trunc floor ceil "
+        "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or",
+        "radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand rxor ror",
+        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior",
+        "neg pos abs invert complex int float index round trunc floor ceil",
         # Contexts and awaiting.
-        "enter exit await aiter anext aenter aexit "
+        "enter exit await aiter anext aenter aexit",
         # Copying: our own copy functions call these.
-        "copy deepcopy "
-    ).split()
+        "copy deepcopy",
+    )
+    for name in line.split()
 )
 """Dunder names a class of the program may define, as a method or by assignment."""
 
 MODULE_STYLE_NAMES = frozenset(
     f"__{name}__"
-    for name in ["author", "authors", "version", "version_info", "all", "license", "licence", "copyright", "credits", "maintainer", "email", "status", "date", "title", "description", "url", "uri", "contact", "revision", "created", "updated", "program", "docformat", "summary", "project", "doc", "updated_at"]
+    for name in [
+        "author",
+        "authors",
+        "version",
+        "version_info",
+        "all",
+        "license",
+        "licence",
+        "copyright",
+        "credits",
+        "maintainer",
+        "email",
+        "status",
+        "date",
+        "title",
+        "description",
+        "url",
+        "uri",
+        "contact",
+        "revision",
+        "created",
+        "updated",
+        "program",
+        "docformat",
+        "summary",
+        "project",
+        "doc",
+        "updated_at",
+    ]
 )
 """Dunder variables by which files describe themselves; plain variables here."""
 
 READABLE_NAMES = MODULE_STYLE_NAMES | DEFINABLE_METHODS | {"__name__", "__debug__", "__file__"}
-"""Dunder names that may be read as variables. `__file__` is not bound; reading it is a NameError, as in a console."""
+"""Dunder names that may be read as variables. `__file__` is not bound; reading it is a NameError, as in a
+console."""
 
 TEXT_ATTRIBUTES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
 """Dunder attributes that are text about an object."""
@@ -144,7 +181,7 @@ READABLE_ATTRIBUTES = (
         "__version__",
     }
 )
-"""Dunder attributes that may be written in source text; what each yields is decided by a guard at run time."""
+"""Dunder attributes that may be written in source text; a guard decides at run time what each yields."""
 
 CLASS_ONLY_ATTRIBUTES = frozenset({"__mro__", "__bases__"})
 """Dunder attributes readable on names bound by a `class` statement of the same program."""
@@ -176,7 +213,8 @@ REFUSED_CALLS: dict[str, tuple[str, str]] = {
         "read obj.__dict__ of your own object, or dataclasses.asdict(obj)",
     ),
 }
-"""Builtins refused at compile time unless the program binds the name itself: what was refused, what to write instead."""
+"""Builtins refused at compile time unless the program binds the name itself: what was refused, what to
+write instead."""
 
 
 def is_dunder(name: str) -> bool:
@@ -190,7 +228,7 @@ def is_private(name: str) -> bool:
 
 
 def looks_like_guard(name: str) -> bool:
-    """Whether `name` is spelled like a hook of RestrictedPython (`_getattr_`): reserved, so that no reader is misled."""
+    """Whether `name` is spelled like a hook of RestrictedPython (`_getattr_`), which is reserved."""
     return (
         len(name) > 2
         and name[0] == "_"

@@ -9,14 +9,17 @@ import __future__
 import ast
 import re
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import CodeType
+from typing import TYPE_CHECKING
 
 from sandbox.policy import names, slips
 from sandbox.policy.refusals import MAX_REFUSALS, ProgramRefusedError, Refusal
 from sandbox.policy.scopes import ScopeTree
 from sandbox.policy.transform import PolicyTransformer, hook, place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PROGRAM_FILE = "<program>"
 """The file name of a program's code, by which its frames are told from the sandbox's own."""
@@ -29,8 +32,8 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 class CompiledProgram:
     """A program that may start.
 
-    Execute `code` in the globals of `sandbox.guards.build_globals`; it binds one coroutine function under `entry_name`.
-    Its coroutine returns None (no result) or a `ProgramResult`.
+    Execute `code` in the globals of `sandbox.guards.build_globals`; it binds one coroutine function under
+    `entry_name`. Its coroutine returns None (no result) or a `ProgramResult`.
     """
 
     code: CodeType
@@ -51,7 +54,8 @@ def compile_program(
         star_names: For each module the names `from module import *` binds; the facades' own by default.
 
     Raises:
-        ProgramRefusedError: The text is not Python, or not the language. Nothing else is raised, whatever the text.
+        ProgramRefusedError: The text is not Python, or not the language. Nothing else is raised, whatever
+        the text.
     """
     try:
         with warnings.catch_warnings():
@@ -100,7 +104,8 @@ def _from_syntax_error(source: str, error: SyntaxError) -> ProgramRefusedError:
 
 
 def _facade_star_names() -> Mapping[str, tuple[str, ...]]:
-    # Imported late: the facades load every module a program may use, and checking a source alone does not need them.
+    # Imported late: the facades load every module a program may use, and checking a source alone does not
+    # need them.
     from sandbox.facades.catalogue import star_names  # noqa: PLC0415
 
     return star_names()
@@ -131,7 +136,7 @@ def _compile(
 
 
 def _take_future_imports(body: list[ast.stmt]) -> tuple[int, bool]:
-    """Remove leading `from __future__ import ...` statements, which may not stand in a function; return their flags."""
+    """Remove leading `__future__` imports, which may not stand in a function; return their flags."""
     flags = 0
     position = 1 if body and _is_docstring(body[0]) else 0
     while position < len(body):
@@ -169,29 +174,19 @@ def _expand_star_imports(tree: ast.Module, star_names: Mapping[str, tuple[str, .
         ):
             continue
         available = star_names.get(statement.module or "")
-        if available is None:
-            # Let the import itself say that there is no such module, when it is executed.
-            wanted: list[str] = ["*"]
-        else:
-            if used is None:
-                used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            wanted = [name for name in available if name in used]
-        if wanted == ["*"]:
-            statement.names = [
-                ast.copy_location(ast.alias(name="any", asname=names.HOOK_PREFIX + "star"), statement)
-            ]
-        elif wanted:
-            statement.names = [
-                ast.copy_location(ast.alias(name=name, asname=None), statement) for name in wanted
-            ]
-        else:
-            statement.names = [
-                ast.copy_location(ast.alias(name=available[0], asname=names.HOOK_PREFIX + "star"), statement)
-            ]  # type: ignore[index]  # a module has names
+        if used is None:
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        wanted = [ast.alias(name=name, asname=None) for name in available or () if name in used]
+        if not wanted:
+            # Import something under a name nobody can spell: a module that is not there must say so when
+            # the statement is executed, and one that is there binds nothing the program uses.
+            some = available[0] if available else "any"
+            wanted = [ast.alias(name=some, asname=names.HOOK_PREFIX + "star")]
+        statement.names = [ast.copy_location(alias, statement) for alias in wanted]
 
 
 def _return_last_value(body: list[ast.stmt]) -> None:
-    """Give a program without `return` the value of its last statement, if that is an expression or sets one name."""
+    """Without a `return`, return the value of a last statement that is an expression or sets one name."""
     if not body or any(_holds_return(statement) for statement in body):
         return
     last = body[-1]
@@ -227,14 +222,14 @@ def _wrap(body: list[ast.stmt], shared: set[str]) -> ast.Module:
         name=names.ENTRY_NAME, args=arguments, body=statements or [start], decorator_list=[], returns=None
     )
     if "type_params" in function._fields:
-        function.type_params = []
+        setattr(function, "type_params", [])  # noqa: B010  # new in 3.12, which the type checker does not assume
     function.lineno = function.end_lineno = 1
     function.col_offset = function.end_col_offset = 0
     return ast.Module(body=[function], type_ignores=[])
 
 
 def _as_module_level(code: CodeType) -> CodeType:
-    """Make names of classes and functions read as if the program were a module instead of a function's body."""
+    """Make names of classes and functions read as if the program were a module, not a function's body."""
 
     def fix(constant: object, owner: CodeType) -> object:
         if isinstance(constant, CodeType):

@@ -34,7 +34,8 @@ class ProgramRefusedError(Exception):
 
     Attributes:
         refusals: At least one, at most `MAX_REFUSALS`, in source order.
-        error_type: `SyntaxError` (or a subclass's name) when Python itself refuses the text, else `PolicyError`.
+        error_type: `SyntaxError` (or a subclass's name) when Python itself refuses the text, else
+        `PolicyError`.
     """
 
     def __init__(self, refusals: tuple[Refusal, ...], error_type: str) -> None:

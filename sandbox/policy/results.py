@@ -12,8 +12,8 @@ from typing import final
 class ProgramResult:
     """The value of a program that has one; a coroutine that ends with plain `None` has no result.
 
-    Only code the policy wrote at the program's own level builds it, so a program cannot forge one: whatever it returns
-    itself arrives wrapped.
+    Only code the policy wrote at the program's own level builds it, so a program cannot forge one: whatever
+    it returns itself arrives wrapped.
     """
 
     __slots__ = ("implicit", "value")

@@ -3,8 +3,9 @@
 
 Knows: Python's scoping rules. Does not know: what is allowed.
 
-The transformer asks three questions of it: which names the program's own level must share with the module globals,
-whether a variable can only ever hold a fresh list, dict or string, and whether a parameter is never rebound.
+The transformer asks three questions of it: which names the program's own level must share with the module
+globals, whether a variable can only ever hold a fresh list, dict or string, and whether a parameter is
+never rebound.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from sandbox.policy.names import MUTATORS, needs_owner
 Kind = Literal["program", "function", "class", "comprehension", "annotation"]
 
 _FRESH_DISPLAYS = (
-    ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.JoinedStr, ast.Tuple, ast.Constant, ast.GeneratorExp,
+    ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.JoinedStr, ast.Tuple,
+    ast.Constant, ast.GeneratorExp,
 )  # fmt: skip
 _FRESH_CALLS = frozenset({"list", "dict", "set", "sorted", "str", "bytearray", "frozenset"})
 _BUILTIN_NAMES = frozenset(dir(builtins))
@@ -91,12 +93,14 @@ class ScopeTree(ast.NodeVisitor):
         self.shared = self._shared_names(declared, provided)
         """Names of the program's own level that live in the module globals."""
         self.hoisted = self._hoisted_checks()
-        """Parameters whose type is checked once, when the function starts: (function scope, name, is mutator check)."""
+        """Parameters whose type is checked once, when the function starts: (function scope, name, is
+        mutator check)."""
 
     def _shared_names(self, declared: set[str], provided: frozenset[str]) -> set[str]:
         shared = set(declared)
         for name in self.program.bindings:
-            # A later binding of a builtin must not hide the builtin before it: a function would say "unbound local".
+            # A later binding of a builtin must not hide the builtin before it: a function would say
+            # "unbound local".
             if name in _BUILTIN_NAMES or name in provided:
                 shared.add(name)
         for scope in self._scopes:
@@ -163,7 +167,7 @@ class ScopeTree(ast.NodeVisitor):
         return owner is not None and all(value == "class" for value in owner.bindings[name])
 
     def may_hold_instance(self, scope: Scope, name: str) -> bool:
-        """Whether `name` is a variable of the program that something other than import, def or class binds."""
+        """Whether `name` is a variable that something other than import, def or class binds."""
         owner = self.resolve(scope, name)
         if owner is None:
             owner = self.program if name in self.program.bindings else None

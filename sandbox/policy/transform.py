@@ -3,9 +3,10 @@
 
 Knows: syntax trees and the name rules. Does not know: objects, modules, the worker.
 
-Built on RestrictedPython's transformer, whose rule "a node without a visitor is refused" is what keeps a construct of a
-later Python out until somebody has looked at it. Almost everything stays a native operation: an attribute whose name is
-harmless on every object is read directly. Guards appear only where the name is not harmless:
+Built on RestrictedPython's transformer, whose rule "a node without a visitor is refused" is what keeps a
+construct of a later Python out until somebody has looked at it. Almost everything stays a native operation:
+an attribute whose name is harmless on every object is read directly. Guards appear only where the name is
+not harmless:
 
     obj.x = v           (obj if :type(obj) in :owned else :guard(obj)).x = v
     obj._x              (obj if :type(obj) in :owned else :guard(obj))._x
@@ -13,22 +14,24 @@ harmless on every object is read directly. Guards appear only where the name is 
     t.format            :getattr(t, "format")
     obj.__name__        :getattr(obj, "__name__")
 
-where `:owned` is the set of clean classes the program defined. A parameter that is used so more than once is checked
-once, at the start of its function.
+where `:owned` is the set of clean classes the program defined. A parameter that is used so more than once
+is checked once, at the start of its function.
 """
 
 from __future__ import annotations
 
 import ast
-from _string import formatter_parser
+import string
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
 from sandbox.policy import names, wording
 from sandbox.policy.refusals import Refusal
-from sandbox.policy.scopes import Scope, ScopeTree
+
+if TYPE_CHECKING:
+    from sandbox.policy.scopes import Scope, ScopeTree
 
 _Located = TypeVar("_Located", bound=ast.AST)
 _Visitor = Callable[["PolicyTransformer", ast.AST], Any]
@@ -38,6 +41,7 @@ _LEAVES = tuple(
     for base in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
     for kind in base.__subclasses__()
 )
+_POSITIONED = (ast.expr, ast.stmt, ast.keyword, ast.alias, ast.arg, ast.excepthandler, ast.pattern)
 _TEMPORARY = names.HOOK_PREFIX + "t"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -50,22 +54,20 @@ def hook(name: str) -> ast.Name:
 def place(new: _Located, old: ast.AST) -> _Located:
     """Give `new` and the parts of it that have none the position of `old`."""
     for node in ast.walk(new):
-        if "lineno" in node._attributes and getattr(node, "lineno", None) is None:
-            node.lineno = old.lineno  # type: ignore[attr-defined]  # every positioned node has it
-            node.col_offset = old.col_offset  # type: ignore[attr-defined]  # as above
-            node.end_lineno = old.end_lineno  # type: ignore[attr-defined]  # as above
-            node.end_col_offset = old.end_col_offset  # type: ignore[attr-defined]  # as above
+        if isinstance(node, _POSITIONED) and getattr(node, "lineno", None) is None:
+            ast.copy_location(node, old)
     return new
 
 
-class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # RestrictedPython ships no types
+class PolicyTransformer(RestrictingNodeTransformer):
     """Rewrites the statements of one program in place and collects refusals.
 
     Args:
         tree: The scopes of the same statements.
         lines: The source lines, to count columns in characters.
         star_names: Names a star import of a module binds; None for a module that does not exist here.
-        keep_annotations: Annotations become strings (`from __future__ import annotations`) and are left alone.
+        keep_annotations: Annotations become strings (`from __future__ import annotations`) and are left
+        alone.
     """
 
     _visitors: dict[type[ast.AST], _Visitor] = {}  # noqa: RUF012  # a cache of this class, filled once per node type
@@ -101,7 +103,9 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         """Refuse a node type that has no visitor."""
         self.refuse(node, *wording.construct(type(node).__name__))
 
-    def check_name(self, node: ast.AST, name: str | None, allow_magic_methods: bool = False) -> None:  # the base class's signature
+    def check_name(
+        self, node: ast.AST, name: str | None, allow_magic_methods: bool = False
+    ) -> None:  # the base class's signature
         """Check a name in a binding position."""
         if name is None:
             return
@@ -112,7 +116,7 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
     # ------------------------------------------------------------------ walking
 
     def visit(self, node: ast.AST) -> Any:
-        """Dispatch by node type through a table; building the method's name for every node costs more than visiting."""
+        """Dispatch by node type through a table; building a name per node costs more than visiting."""
         kind = node.__class__
         visitor = self._visitors.get(kind)
         if visitor is None:
@@ -159,7 +163,8 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
             self.check_name(node, name)
             return node
         if name == "super":
-            # Zero-argument calls are handled by `visit_Call`; everything else gets a function that checks its arguments.
+            # Zero-argument calls are handled by `visit_Call`; everything else gets a function that checks
+            # its arguments.
             return ast.copy_location(hook("super"), node)
         if name[:1] == "_":
             problem = wording.reading(name)
@@ -201,7 +206,7 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         self.check_name(node, node.name)
         return cast("ast.AST", self.node_contents_visit(node))
 
-    # ------------------------------------------------------------------ imports
+    # ------------------------------------------------------------------ import statements
 
     def visit_Import(self, node: ast.Import) -> ast.AST:
         for alias in node.names:
@@ -271,7 +276,8 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
             "__dict__",
             "__getattr__",
         ):
-            # Bound to an instance of the program's own class, the base's method can only change that instance.
+            # Bound to an instance of the program's own class, the base's method can only change that
+            # instance.
             node.value = self._choose(
                 node, first, "owned", value, place(ast.Call(hook("guard"), [_copy_call(value)], []), node)
             )
@@ -381,7 +387,8 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         target = node.target
         if isinstance(target, ast.Attribute) and target.attr in names.ALWAYS_DYNAMIC:
-            # The old value is read before the new one is stored, and the read needs the guard even on own objects.
+            # The old value is read before the new one is stored, and the read needs the guard even on own
+            # objects.
             target.value = place(ast.Call(hook("proxy"), [self.visit(target.value)], []), target)
             node.value = self.visit(node.value)
             return node
@@ -513,9 +520,11 @@ class PolicyTransformer(RestrictingNodeTransformer):  # type: ignore[misc]  # Re
         self._scope, self._walrus_allowed = outer, outer_walrus
         checks: list[ast.stmt] = []
         for name in scope.parameters:
-            for mutator in (False, True):
-                if (scope, name, mutator) in self._tree.hoisted:
-                    checks.append(_hoisted_check(node, name, mutator=mutator))
+            checks.extend(
+                _hoisted_check(node, name, mutator=mutator)
+                for mutator in (False, True)
+                if (scope, name, mutator) in self._tree.hoisted
+            )
         start = 1 if ast.get_docstring(node, clean=False) is not None else 0
         node.body[start:start] = checks
 
@@ -675,7 +684,7 @@ def _is_plain_template(node: ast.expr) -> bool:
 def reads_no_attributes(template: str, depth: int = 0) -> bool:
     """Whether no field of a `str.format` template reads an attribute; False as well for a malformed one."""
     try:
-        fields: Iterable[tuple[str, str | None, str | None, str | None]] = formatter_parser(template)
+        fields: Iterable[tuple[str, str | None, str | None, str | None]] = string.Formatter().parse(template)
         for _, field, spec, _ in fields:
             if field is not None and "." in field:
                 return False

@@ -13,18 +13,22 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sandbox import values
+from sandbox.preflight import Space
 from sandbox.values import NotJsonError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
+    from sandbox.preflight import Parameters
     from sandbox.worker.loop import CallFuture, WireLoop
 
 _MAX_SEARCHED: Final = 10_000
 """Items looked at when a result holds a call that was not awaited. Arbitrary."""
 _MAX_NAMES_SHOWN: Final = 20
 """Names listed when an unknown one is asked for. Arbitrary."""
+BATCH: Final = "batch"
+"""Name of the helper that makes many calls at a time."""
 
 
 class CallError(Exception):
@@ -180,6 +184,9 @@ class HostFunction:
         return self._loop.start_call(self._target, encoded, line, self._make_error)
 
 
+HostFunction.__name__ = HostFunction.__qualname__ = "function"
+"""What Python's own messages call a member: the name of our class would only puzzle a program's author."""
+
 _MAX_UNSTARTED: Final = 256
 """Calls remembered for the "was never awaited" hint; a program may make millions. Arbitrary."""
 
@@ -231,12 +238,8 @@ class HostNamespace:
         self._batch: Batch | None = None
         self._unstarted: dict[PendingCall, None] = {}
 
-    def add_batch(self, target: HostNamespace) -> None:
-        """Offer `batch`, which calls many members of another namespace at a time. For the worker."""
-        self._batch = Batch(f"{self._name}.{_BATCH}", target)
-
     def __getattr__(self, name: str) -> HostFunction | Batch:
-        if name == _BATCH and self._batch is not None:
+        if name == BATCH and self._batch is not None:
             return self._batch
         return self._member(name, AttributeError)
 
@@ -267,7 +270,7 @@ class HostNamespace:
         return function
 
     def _unknown(self, name: str) -> str:
-        names = sorted(self._signatures)
+        names = sorted([*self._signatures, *([] if self._batch is None else [BATCH])])
         text = f"unknown {self._noun} {name!r}."
         # A name differs from what models write mostly by its separators.
         plain = {_squash(known): known for known in names}
@@ -294,7 +297,29 @@ class HostNamespace:
         return make
 
 
-_BATCH: Final = "batch"
+def add_batch(namespace: HostNamespace, target: HostNamespace) -> None:
+    """Offer `batch` in one namespace, which calls many members of another at a time."""
+    # Functions beside the class: a public method would stand before a member of its name.
+    namespace._batch = Batch(f"{namespace._name}.{BATCH}", target)
+
+
+def space_of(namespace: HostNamespace, parameters: Mapping[str, Parameters]) -> Space:
+    """Describe a namespace to whoever checks a program's text."""
+    members = dict(namespace._signatures)
+    coroutines: tuple[str, ...] = ()
+    if namespace._batch is not None:
+        members[BATCH] = f"{BATCH}(calls: list) -> list"
+        coroutines = (BATCH,)
+    return Space(
+        members,
+        parameters,
+        namespace._positional,
+        namespace._eager,
+        coroutines,
+        namespace._noun,
+        namespace._label,
+        namespace._unknown,
+    )
 
 
 class Batch:

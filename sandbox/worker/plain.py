@@ -47,7 +47,14 @@ def build_globals(
     return {"__name__": "__main__", "__builtins__": {**vars(builtins), "print": print_to_logs}, **bindings}
 
 
-def describe(error: BaseException, source: str, hints: Mapping[str, str]) -> dict[str, Any]:
+def look_ahead(
+    source: str, names: Mapping[str, Any], spaces: Mapping[str, object], modules: Mapping[str, object]
+) -> tuple[None, list[Any]]:
+    """Foresee nothing: here every program runs."""
+    return None, []
+
+
+def describe(error: BaseException, source: str, around: None) -> dict[str, Any]:
     """Return the wire form of an exception's text and place."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == PROGRAM_FILE]
     return {

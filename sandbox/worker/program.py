@@ -9,22 +9,25 @@ from __future__ import annotations
 from asyncio import events
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from sandbox import values, wire
+from sandbox import fences, values, wire
 from sandbox.policy import ProgramRefusedError, ProgramResult
+from sandbox.preflight import CertainError, Parameters, Space
 from sandbox.values import JsonValue, NotJsonError
 from sandbox.worker.channel import SupervisorGoneError
 from sandbox.worker.loop import WireLoop
 from sandbox.worker.namespaces import (
     CallError,
     HostNamespace,
+    add_batch,
     find_pending,
     make_error_class,
     never_awaited,
     refusal_text,
+    space_of,
 )
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from types import CodeType, ModuleType
 
 _DEFAULT_ERROR_CLASS: Final[dict[str, Any]] = {"name": "HostCallError", "attributes": []}
 
@@ -61,6 +64,8 @@ class _Run:
     def __init__(self, channel: Wire, request: dict[str, Any], language: ModuleType) -> None:
         self._channel = channel
         self._source: str = request["source"]
+        self._check_only: bool = request["checkOnly"]
+        self._note: str | None = None
         self._hints: dict[str, str] = request["hints"]
         self._max_output_bytes: int = request["maxOutputBytes"]
         self._memory_mb: int = request["memoryMb"]
@@ -70,12 +75,17 @@ class _Run:
         self._bindings: dict[str, object] = {}
         self._modules: dict[str, object] = {}
         self._error_classes: dict[str, type[CallError]] = {}
+        self._around: Any = None
+        self._spaces: dict[str, Space] = {}
         spaces = {
             space["name"]: self._bind(space, request["maxCallBytes"]) for space in request["namespaces"]
         }
         for space in request["namespaces"]:
             if space["batches"] is not None:
-                spaces[space["name"]].add_batch(spaces[space["batches"]])
+                add_batch(spaces[space["name"]], spaces[space["batches"]])
+            known = space["parameters"].items()
+            parameters = {member: Parameters.from_json(record) for member, record in known}
+            self._spaces[space["name"]] = space_of(spaces[space["name"]], parameters)
 
     def _bind(self, space: dict[str, Any], max_call_bytes: int) -> HostNamespace:
         error: dict[str, Any] = space["errorClass"] or _DEFAULT_ERROR_CLASS
@@ -105,13 +115,20 @@ class _Run:
     def done_message(self) -> bytes:
         """Run the program and return what to tell the supervisor."""
         try:
-            code, entry_name = self._language.compile_program(self._source, frozenset(self._bindings))
+            code, entry_name = self._compile()
         except ProgramRefusedError as refused:
             return _done({"failure": _refusal(refused)})
         try:
             names = self._language.build_globals(
                 self._bindings, self._write, self._modules, self._hints, self._loop
             )
+            self._around, certain = self._language.look_ahead(
+                self._source, names, self._spaces, self._modules
+            )
+            if certain:
+                return _done({"failure": _foreseen(certain)})
+            if self._check_only:
+                return _done(self._with_hint({}))
             exec(code, names)  # noqa: S102  # the policy's output, which is what this process is for
             result = self._loop.run(names[entry_name]())
         except SupervisorGoneError:
@@ -132,6 +149,18 @@ class _Run:
         except BaseException as error:  # noqa: BLE001  # a program may raise anything, and all of it is its own
             return _done({"failure": self._failure(error)})
         return self._result(result)
+
+    def _compile(self) -> tuple[CodeType, str]:
+        provided = frozenset(self._bindings)
+        try:
+            return self._language.compile_program(self._source, provided)  # type: ignore[no-any-return]  # a module is Any
+        except ProgramRefusedError:
+            # Only a text that is no program itself is searched for one, so no string in it is taken for one.
+            inner = fences.unfenced(self._source)
+            if inner is None:
+                raise
+            self._source, self._note = inner, fences.NOTE
+            return self._language.compile_program(inner, provided)  # type: ignore[no-any-return]  # as above
 
     def _write(self, _stream: str, text: str) -> None:
         if len(text) > self._max_output_bytes:
@@ -178,17 +207,33 @@ class _Run:
     def _failure(self, error: BaseException) -> dict[str, Any]:
         failure: dict[str, Any] = {
             "kind": "exception",
-            **self._language.describe(error, self._source, self._hints),
+            **self._language.describe(error, self._source, self._around),
         }
         if failure.get("hint") is None:
             failure["hint"] = never_awaited(self._namespaces)
         return failure
 
     def _with_hint(self, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        lost = never_awaited(self._namespaces)
-        if lost is not None:
-            body["hint"] = lost
+        hint = never_awaited(self._namespaces) or self._note
+        if hint is not None:
+            body["hint"] = hint
         return body
+
+
+def _foreseen(errors: list[CertainError]) -> dict[str, Any]:
+    first = errors[0]
+    lines = [f"{first.error_type}: {first.message}"]
+    lines += [
+        f"line {error.line}: {error.message}" + (f"; {error.hint}" if error.hint else "")
+        for error in errors[1:]
+    ]
+    return {
+        "kind": "policy",
+        "message": "\n".join(lines),
+        "errorType": first.error_type,
+        "line": first.line,
+        "hint": first.hint,
+    }
 
 
 def _refusal(refused: ProgramRefusedError) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sandbox import guards, policy
-from sandbox.facades import asyncio_facade
-from sandbox.worker import plain
+from sandbox import advice, diagnostics, guards, policy
+from sandbox.advice import Surroundings
+from sandbox.facades import asyncio_facade, catalogue
+from sandbox.preflight import CertainError, Space, certain_errors
 from sandbox.worker.namespaces import as_coroutine
 
 if TYPE_CHECKING:
@@ -48,6 +49,30 @@ def build_globals(
     return guards.build_globals(bindings=bindings, stdout_write=write, modules=modules, hints=messages)
 
 
-def describe(error: BaseException, source: str, hints: Mapping[str, str]) -> dict[str, Any]:
+def look_ahead(
+    source: str,
+    names: Mapping[str, Any],
+    spaces: Mapping[str, Space],
+    modules: Mapping[str, object],
+) -> tuple[Surroundings, list[CertainError]]:
+    """Return what a program finds when it starts, and what in it must fail."""
+    around = Surroundings({*names, *names["__builtins__"]}, spaces, {*catalogue.module_names(), *modules})
+
+    def advise(name: str, bound: frozenset[str]) -> str | None:
+        return advice.unknown_name(name, bound, around)
+
+    return around, certain_errors(source, around.names, spaces, advise)
+
+
+def describe(error: BaseException, source: str, around: Surroundings | None) -> dict[str, Any]:
     """Return the wire form of what a program raised."""
-    return plain.describe(error, source, hints)
+    description = diagnostics.describe_exception(error, source)
+    hint = None if around is None else advice.advise(error, source, PROGRAM_FILE, around)
+    message = description.message
+    return {
+        "message": f"{description.error_type}: {message}" if message else description.error_type,
+        "errorType": description.error_type,
+        "line": description.line,
+        "hint": hint or description.hint,
+        "traceback": [list(frame) for frame in description.frames],
+    }

@@ -59,6 +59,7 @@ def warm_up(language: ModuleType) -> None:
     """Run a sample program whose output goes nowhere, and forget it."""
     request: dict[str, Any] = {
         "source": _SAMPLE,
+        "checkOnly": False,
         "maxOutputBytes": 1 << 20,
         "maxCallBytes": 1 << 20,
         "memoryMb": 64,
@@ -73,6 +74,7 @@ def warm_up(language: ModuleType) -> None:
                 "positional": {},
                 "eager": [],
                 "batches": None,
+                "parameters": {},
             }
         ],
     }

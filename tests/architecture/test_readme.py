@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from codemode import open_service
 from codemode.settings import Settings
+from sandbox.facades.catalogue import module_names
+from sandbox.policy import ProgramRefusedError, compile_program
+from tool_bindings import ToolRegistry
 
 PROJECT = Path(__file__).resolve().parents[2]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -96,6 +100,34 @@ def test_the_limits_table_agrees_with_the_settings():
 
 def test_every_limit_says_its_unit_and_what_happens():
     assert all(unit and effect for _name, _default, unit, effect in limits_table())
+
+
+def language_row(name):
+    section = README[README.index("## The language") : README.index("## Installing")]
+    (row,) = (line for line in section.splitlines() if line.startswith(f"| {name} |"))
+    return re.findall(r"`([^`]+)`", row.split("|")[2].partition(";")[0])
+
+
+def test_the_modules_listed_are_those_a_program_can_import():
+    assert list(module_names()) == language_row("Modules")
+
+
+def test_what_is_listed_as_refused_is_refused():
+    examples = language_row("Refused before it starts")
+    assert len(examples) >= 5
+    for example in examples:
+        with pytest.raises(ProgramRefusedError):
+            compile_program(example)
+
+
+@pytest.mark.needs_linux
+async def test_what_is_listed_as_failing_when_executed_starts_and_fails():
+    examples = language_row("Fails when executed")
+    assert len(examples) >= 3
+    async with open_service(ToolRegistry()) as service:
+        for example in examples:
+            outcome = await service.run_code(example)
+            assert "exception" == outcome.failure.kind, example
 
 
 def test_every_link_to_a_file_leads_somewhere():

@@ -88,7 +88,9 @@ def test_options_are_not_abbreviated(capsys):
     assert "'--js'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["call"], ["tools"], ["stubs"], ["events"]])
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["check"], ["call"], ["tools"], ["stubs"], ["events"], ["doctor"]]
+)
 def test_every_command_explains_itself_with_examples(command, capsys):
     assert 0 == main([*command, "--help"])
     out, err = capsys.readouterr()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -63,12 +62,11 @@ def test_two_runs_may_share_a_log_one_after_the_other(codemode, folder):
 
 
 def test_an_endless_loop_ends_at_its_deadline_and_leaves_no_process(codemode, orphans):
-    began = time.monotonic()
     status, out, err = codemode("run", "-c", "while True: pass", "--wall-seconds", "1", "--json")
-    took = time.monotonic() - began
-    assert (1, "", False, "timeout") == (status, err, json.loads(out)["ok"], json.loads(out)["error"]["kind"])
-    # The one promise about elapsed time, with room for a busy machine.
-    assert 1 <= took < 4
+    outcome = json.loads(out)
+    assert (1, "", False, "timeout") == (status, err, outcome["ok"], outcome["error"]["kind"])
+    # The run's own time: how long Python takes to start depends on what else the machine does.
+    assert 1000 <= outcome["durationMs"] < 1500
     assert [] == orphans()
 
 
@@ -96,9 +94,11 @@ def test_a_program_on_standard_input_is_run(codemode):
 def test_a_failing_program_says_why_on_standard_error_and_keeps_what_it_printed(codemode):
     status, out, err = codemode("run", "-c", "print('before')\ndef f():\n    return 1 / 0\nf()")
     assert (1, "before\n") == (status, out)
-    first, second, *_ = err.splitlines()
-    assert "code run failed (exception): ZeroDivisionError: division by zero" == first
-    assert "line 3" in second
+    assert [
+        "code run failed (exception): ZeroDivisionError: division by zero",
+        "  line 4, in <module>: f()",
+        "  line 3, in f: return 1 / 0",
+    ] == err.splitlines()[:3]
 
 
 def test_json_is_one_object_on_one_line_whatever_the_program_and_its_tools_print(codemode, folder):
@@ -186,6 +186,30 @@ def test_a_failing_call_has_status_1_and_its_code(codemode, folder):
     assert err.startswith("Error: ")
     status, out, _ = codemode("call", "--json", "read", '{"file_path": "missing.txt"}')
     assert (1, "FS_NOT_FOUND") == (status, json.loads(out)["error"]["code"])
+
+
+def test_check_names_what_is_bound_to_fail_and_runs_nothing(codemode, folder):
+    assert (0, "nothing in it is bound to fail\n", "") == codemode("check", "-c", "print('not run')")
+    (folder / "p.py").write_text("x = 1\nawait tools.raed(file_path='a')\n")
+    status, out, err = codemode("check", "p.py")
+    assert (1, "") == (status, out)
+    assert "raed" in err
+    assert "line 2" in err
+    status, out, _ = codemode("check", "--json", "-c", "return (")
+    assert (1, False, "policy") == (status, json.loads(out)["ok"], json.loads(out)["error"]["kind"])
+
+
+def test_the_doctor_knows_the_walls_a_run_reports(codemode):
+    status, out, err = codemode("doctor", "--json")
+    assert (0, "") == (status, err)
+    assert isinstance(json.loads(out), dict)
+    assert 1 == out.count("\n")
+    _, run_out, _ = codemode("run", "--json", "-c", "return 1")
+    status, out, err = codemode("doctor")
+    assert (0, "") == (status, err)
+    assert "\x1b" not in out
+    for wall in json.loads(run_out)["isolation"]:
+        assert wall in out
 
 
 def test_a_full_disk_under_the_log_is_stated_and_the_run_goes_on(codemode, folder):

@@ -1,7 +1,7 @@
 """Runs programs under the language wall alone, with the fixture tools of the corpus, on a plain asyncio loop.
 
-No supervisor, no wire, no kernel wall: what these tests show, the policy and the guards hold by themselves. A hostile
-program runs in a forked child with limits on memory, CPU and output.
+No supervisor, no wire, no kernel wall: what these tests show, the policy and the guards hold by themselves.
+A hostile program runs in a forked child with limits on memory, CPU and output.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ class _Tools:
 class _Host:
     """The ten fixture tools."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, frozen: bool = True) -> None:
         self.failures: dict[str, int] = {}
+        self._frozen = frozen
 
     async def call(self, name: str, arguments: Any) -> Any:
         try:
@@ -139,7 +140,8 @@ class _Host:
         except values.NotJsonError as error:
             raise ToolCallError(str(error), name) from None
         self._check(name, given)
-        return values.freeze(values.snapshot(await self._body(name, given)))
+        value = values.snapshot(await self._body(name, given))
+        return values.freeze(value) if self._frozen else value
 
     def _check(self, name: str, given: Any) -> None:
         wanted = _PARAMETERS[name]
@@ -300,7 +302,8 @@ def _drive(coroutine: Any) -> Any:
 
 
 def run_contained(*sources: str, seconds: float = WALL_SECONDS) -> list[Outcome]:
-    """Run programs one after the other in one forked child under limits; the last outcome may be how the child died."""
+    """Run programs one after the other in one forked child under limits; the last outcome may be how the
+    child died."""
     prepare()
     reader, writer = os.pipe()
     child = os.fork()

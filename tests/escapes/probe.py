@@ -1,7 +1,7 @@
 """Walks everything a program can reach, and calls what it finds with awkward arguments.
 
-Edges are what the policy leaves native (public names without a guard), what the guards yield, items of containers, and
-results of calls. The walk reports every object that no program may hold.
+Edges are what the policy leaves native (public names without a guard), what the guards yield, items of
+containers, and results of calls. The walk reports every object that no program may hold.
 """
 
 from __future__ import annotations
@@ -25,7 +25,20 @@ _FORBIDDEN = (
     importlib.machinery.ModuleSpec, importlib.machinery.BuiltinImporter, io.FileIO, io.BufferedWriter, io.TextIOWrapper,
 )  # fmt: skip
 _SKIPPED_CALLS = frozenset(
-    {"exit", "quit", "_exit", "sleep", "print", "pprint", "pp", "input", "setrecursionlimit", "run", "breakpoint", "field_size_limit"}
+    {
+        "exit",
+        "quit",
+        "_exit",
+        "sleep",
+        "print",
+        "pprint",
+        "pp",
+        "input",
+        "setrecursionlimit",
+        "run",
+        "breakpoint",
+        "field_size_limit",
+    }
 )
 _ATOMS = (int, float, complex, str, bytes, bool, type(None))
 
@@ -35,7 +48,8 @@ _SAMPLES = 3
 
 
 def _kind(value: Any) -> Any:
-    """What makes two objects alike for the walk: classes and functions are themselves, methods their name and receiver's class."""
+    """What makes two objects alike for the walk: classes and functions are themselves, methods their name
+    and receiver's class."""
     if isinstance(value, type | FrozenModule):
         return id(value)
     qualname = getattr(value, "__qualname__", None)
@@ -130,7 +144,19 @@ class Walk:
         name = getattr(function, "__name__", "")
         if name in _SKIPPED_CALLS:
             return
-        for args in ((), (Item,), (int,), (Item(),), ("ab",), (2,), ([1, 2],), (Item, "X"), (Item, Item), (lambda *a: None,), ("a", [])):
+        for args in (
+            (),
+            (Item,),
+            (int,),
+            (Item(),),
+            ("ab",),
+            (2,),
+            ([1, 2],),
+            (Item, "X"),
+            (Item, Item),
+            (lambda *a: None,),
+            ("a", []),
+        ):
             self.called += 1
             signal.setitimer(signal.ITIMER_REAL, 0.5)
             try:

@@ -35,6 +35,9 @@ class Peer:
     def compute_seconds(self):
         return 0.0
 
+    async def wait_metered(self):
+        pass
+
     async def wait_exit_status(self):
         return 0
 
@@ -184,7 +187,6 @@ async def test_a_call_number_is_answered_at_most_once(second):
 
     async def note(call):
         asked.append(call.id)
-        return None
 
     space = Namespace("host", {"echo": "echo()"}, note)
     first = ["call", 3 if second[1] == 2 else 1, "host", "echo", {}, None]
@@ -296,7 +298,10 @@ async def test_a_wire_that_closes_early_ends_the_run(last):
 
 
 async def test_a_worker_that_says_nothing_ends_at_the_wall(autojump_clock):
-    outcome = await outcome_of(lambda peer: trio.sleep_forever())
+    async def silence(_):
+        await trio.sleep_forever()
+
+    outcome = await outcome_of(silence)
     assert "timeout" == outcome.failure.kind
     assert LIMITS.wall_seconds == pytest.approx(outcome.usage.wall_seconds)
 

@@ -70,10 +70,14 @@ def test_overflowing_logs_keep_a_prefix_that_fits(text, cap):
     assert ledger.log_bytes <= cap
     kept = "\n".join(ledger.lines)
     assert text.startswith(kept)
-    assert (exceeded is None) == (json_bytes(text.split("\n")[: len(ledger.lines)]) <= cap and len(kept) >= len(text) - 1)
+    assert (exceeded is None) == (
+        json_bytes(text.split("\n")[: len(ledger.lines)]) <= cap and len(kept) >= len(text) - 1
+    )
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n")), max_size=6), st.integers(4, 120))
+@given(
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n")), max_size=6), st.integers(4, 120)
+)
 def test_logs_and_the_overflow_message_fit_together(lines, cap):
     ledger = OutputLedger(cap, 1000)
     for line in lines:

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox import values
+from sandbox import copying, json_text
 from sandbox.values import (
     FrozenDict,
     FrozenList,
@@ -74,10 +74,10 @@ class TestRoundTrips:
 
     @given(json_values)
     def test_slow_paths_agree_with_fast_ones(self, value):
-        assert same(value, values._walk(value, "value", values._strict, frozen=False))
-        assert same(value, values._walk(value, "value", values._strict, frozen=True))
-        assert encode(value) == values._encode_slow(value).encode("ascii")
-        assert same(value, values._decode_slow(encode(value).decode("ascii")))
+        assert same(value, copying._walk(value, "value", copying._strict, frozen=False))
+        assert same(value, copying._walk(value, "value", copying._strict, frozen=True))
+        assert encode(value) == json_text._encode_slow(value).encode("ascii")
+        assert same(value, json_text._decode_slow(encode(value).decode("ascii")))
 
     @given(json_values)
     def test_encoded_text_means_the_same_to_the_json_module(self, value):
@@ -198,7 +198,23 @@ class TestRefusals:
             from_program(Liar())
 
 
+odd_values = st.recursive(
+    atoms,
+    lambda inner: (
+        st.lists(inner).map(tuple)
+        | st.lists(inner).map(collections.deque)
+        | st.dictionaries(text, inner).map(collections.OrderedDict)
+        | st.lists(inner)
+    ),
+    max_leaves=20,
+)
+
+
 class TestProgramEdge:
+    @given(odd_values)
+    def test_both_paths_copy_conveniences_the_same_way(self, value):
+        assert same(copying._walk(value, "value", copying._generous, frozen=False), from_program(value))
+
     def test_conveniences_are_copied_to_plain_json(self):
         class Level(enum.IntEnum):
             HIGH = 3
@@ -394,7 +410,7 @@ class TestDecode:
         with pytest.raises(ValueError, match=r"."):
             decode(data)
         with pytest.raises(ValueError, match=r"."):
-            values._decode_slow(data)
+            json_text._decode_slow(data)
 
     def test_bytes_must_be_utf_8(self):
         assert "é" == decode('"é"'.encode())
@@ -410,7 +426,7 @@ class TestDecode:
             except ValueError:
                 return ValueError
 
-        fast, slow = outcome(values._decode_fast), outcome(values._decode_slow)
+        fast, slow = outcome(json_text._decode_fast), outcome(json_text._decode_slow)
         assert fast is slow if fast is ValueError or slow is ValueError else same(fast, slow)
 
 

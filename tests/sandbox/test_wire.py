@@ -126,7 +126,9 @@ def test_names_and_texts_of_a_failure_are_cut():
     assert (512, 64 * 1024) == (len(done.failure.error_type), len(done.failure.hint))
 
 
-@pytest.mark.parametrize("text", ["NaN", "[NaN]", '[["log", Infinity]]', "[1] x", "{}", '"text"', "[", "\xff"])
+@pytest.mark.parametrize(
+    "text", ["NaN", "[NaN]", '[["log", Infinity]]', "[1] x", "{}", '"text"', "[", "\xff"]
+)
 def test_a_frame_that_is_not_a_json_list_is_refused(text):
     with pytest.raises(WireProtocolError):
         wire.decode_payload(text.encode("latin-1"))

@@ -116,6 +116,12 @@ def call(name, *args):
     if result < 0:
         raise OSError(ctypes.get_errno(), name)
     return result
+libc.mmap.restype = ctypes.c_void_p
+def map_page(protection):
+    address = libc.mmap(None, ctypes.c_size_t(4096), protection, 0x22, -1, ctypes.c_long(0))
+    if address == 2 ** 64 - 1:
+        raise OSError(ctypes.get_errno(), 'mmap')
+    return address
 """
 
 
@@ -191,7 +197,9 @@ ATTACKS = (
     ),
     Attack(
         "name_to_handle_at",
-        "return call('name_to_handle_at', -100, b'$file', struct.pack('II', 128, 0) + bytes(128), ctypes.create_string_buffer(8), 0) == 0",
+        "handle = struct.pack('II', 128, 0) + bytes(128)\n"
+        "mount = ctypes.create_string_buffer(8)\n"
+        "return call('name_to_handle_at', -100, b'$file', handle, mount, 0) == 0",
     ),
     Attack("change the root", "os.chroot('/tmp'); return True", needs_root=True),
     Attack(
@@ -247,7 +255,8 @@ ATTACKS = (
     Attack("exec", "os.execv('/bin/echo', ['echo', 'True'])"),
     Attack(
         "raw execve",
-        "argv = (ctypes.c_char_p * 3)(b'echo', b'True', None)\nreturn call('execve', b'/bin/echo', argv, None)",
+        "argv = (ctypes.c_char_p * 3)(b'echo', b'True', None)\n"
+        "return call('execve', b'/bin/echo', argv, None)",
     ),
     Attack("signal a process", "os.kill($victim, 9); return True"),
     Attack("signal the parent", "p = call('getppid'); assert p > 0; return call('kill', p, 0) == 0"),
@@ -299,7 +308,7 @@ ATTACKS = (
         "catch the signal of the CPU limit",
         "import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN); return True",
     ),
-    Attack("interval timer", "import signal; signal.setitimer(signal.ITIMER_REAL, 1000); return True"),
+    Attack("interval timer", "return call('setitimer', 0, struct.pack('QQQQ', 0, 0, 1000, 0), None) == 0"),
     Attack("outlive the parent", "return call('prctl', 1, 0, 0, 0, 0) == 0"),
     Attack("become dumpable", "return call('prctl', 4, 1, 0, 0, 0) == 0"),
     Attack("install another filter", "return call('seccomp', 2, 0, ctypes.create_string_buffer(1)) == 0"),
@@ -335,10 +344,9 @@ ATTACKS = (
     # ---- machine code
     Attack(
         "make memory executable",
-        "import mmap; m = mmap.mmap(-1, 4096)\n"
-        "return call('mprotect', ctypes.addressof(ctypes.c_char.from_buffer(m)), 4096, 7) == 0",
+        "return call('mprotect', map_page(3), 4096, 7) == 0",
     ),
-    Attack("map executable memory", "import mmap; mmap.mmap(-1, 4096, prot=7); return True"),
+    Attack("map executable memory", "return map_page(7) > 0"),
     # ---- information
     Attack("host name", "return bool(os.uname().nodename)"),
     Attack("parent's number", "return call('getppid') > 0"),

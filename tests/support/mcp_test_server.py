@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from typing import TypedDict
@@ -19,9 +20,10 @@ class Total(TypedDict):
 
 
 def sdk_server():
-    # Annotations of tools are looked up among the module's names.
-    global Context
     from mcp.server.mcpserver import Context, MCPServer
+
+    # Annotations of tools are looked up among the module's names.
+    globals()["Context"] = Context
 
     server = MCPServer("ordinary", version="1.2", log_level="CRITICAL")
     state = {"extra": False}
@@ -42,18 +44,12 @@ def sdk_server():
         raise ValueError(reason)
 
     @server.tool(structured_output=False)
-    async def slow(ctx: Context, marker: str) -> str:
-        """Report progress, then never end; leave a mark when cancelled."""
+    async def slow(ctx: Context) -> str:
+        """Report progress, then never end."""
         import anyio
 
         await ctx.report_progress(1, 3, "a third")
-        try:
-            with open(marker + ".began", "w", encoding="utf-8"):
-                pass
-            await anyio.sleep_forever()
-        finally:
-            with open(marker, "w", encoding="utf-8") as file:
-                file.write("cancelled")
+        await anyio.sleep_forever()
         return "never"
 
     @server.tool(structured_output=False)
@@ -101,6 +97,7 @@ class Wire:
             "twice": [tool("same"), tool("same")],
             "hidden": [tool("x", description="plain\u202e text\x07" + "y" * 9000)],
             "task": [tool("x", execution={"taskSupport": "required"})],
+            "many": [tool(f"t{number}") for number in range(250)],
             "liar": [tool("x", outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}})],
         }.get(behaviour, [tool("x")])
 
@@ -111,10 +108,26 @@ class Wire:
             print("Starting up ...\n{not json\n[1, 2]", flush=True)
         if self.behaviour == "never":
             time.sleep(3600)
+        if self.behaviour == "dead":
+            sys.exit("cannot find my configuration")
+        if self.behaviour == "stubborn":
+            self.cling()
         for line in sys.stdin:
             message = json.loads(line)
+            if message.get("method") == "notifications/cancelled":
+                # The one way to show a client that its word has arrived.
+                self.send(method="notifications/tools/list_changed")
             if "id" in message and "method" in message:
                 self.answer(message["id"], message["method"], message.get("params", {}))
+        if self.behaviour == "stubborn":
+            time.sleep(3600)
+
+    def cling(self):
+        """Outlive the end of input and every polite signal, and have a child that does, too."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if os.fork() == 0:
+            os.close(1)
+            time.sleep(3600)
 
     def send(self, **message):
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -130,14 +143,33 @@ class Wire:
                     "serverInfo": {"name": "wire", "version": "0"},
                 },
             )
+        elif method == "tools/list" and self.behaviour == "refuse":
+            self.send(id=number, error={"code": -32601, "message": "no tools\u202e here"})
+        elif method == "tools/list" and self.behaviour == "many":
+            start = int(params.get("cursor", "0"))
+            result = {"tools": self.tools[start : start + 100]}
+            if start + 100 < len(self.tools):
+                result["nextCursor"] = str(start + 100)
+            self.send(id=number, result=result)
+        elif method == "tools/list" and self.behaviour == "endless":
+            self.send(id=number, result={"tools": [], "nextCursor": "again"})
         elif method == "tools/list":
             self.send(id=number, result={"tools": self.tools})
         elif method == "tools/call":
             self.call(number, params)
 
     def call(self, number, params):
-        text = {"type": "text", "text": params["name"]}
+        text = {"type": "text", "text": json.dumps(params, sort_keys=True)}
         if self.behaviour == "hang":
+            return
+        if self.behaviour == "die":
+            print("fatal: out of cheese", file=sys.stderr, flush=True)
+            os._exit(3)
+        if self.behaviour in ("change", "spoil"):
+            self.tools = [tool("x"), tool("y")] if self.behaviour == "change" else [tool("z"), tool("z")]
+            self.send(method="notifications/tools/list_changed")
+        if self.behaviour == "refuse-call":
+            self.send(id=number, error={"code": -32602, "message": "unknown tool"})
             return
         if self.behaviour == "junk":
             print("DEBUG: a line that is no message", flush=True)
@@ -151,7 +183,7 @@ class Wire:
         }.get(self.behaviour, {"content": [text]})
         if self.behaviour == "nan":
             sys.stdout.write(
-                '{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"n":NaN}}}\n' % number
+                f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":[],"structuredContent":NaN}}}}\n'
             )
             sys.stdout.flush()
             return

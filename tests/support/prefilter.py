@@ -1,6 +1,6 @@
 """Starts a command as another user, or on a kernel that seems to lack a mechanism.
 
-    python prefilter.py [--uid N] [--without namespaces] [--without landlock] [--without seccomp] -- COMMAND...
+    python prefilter.py [--uid N] [--without namespaces|landlock|seccomp]... -- COMMAND...
 
 The mechanism's system calls are answered with an error by a seccomp filter that every child inherits.
 """

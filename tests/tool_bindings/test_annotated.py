@@ -102,6 +102,12 @@ def test_an_annotation_shares_nothing_with_what_it_was_read_from_or_gave_out():
         annotation.members["metadata"]["a"].append(4)
 
 
+def test_a_restored_result_is_a_copy_of_ones_own():
+    annotation = AnnotatedToolResult.from_json(wrap_declared({"a": [1]})["annotation"])
+    annotation.restore()["a"].append(2)
+    assert {"a": [1]} == annotation.restore()
+
+
 def test_the_class_cannot_be_called():
     with pytest.raises(TypeError, match="from_json"):
         AnnotatedToolResult()
@@ -175,6 +181,12 @@ def test_an_annotation_is_lossless_json_throughout(extra):
 def test_the_place_of_what_is_not_json_is_in_the_message():
     with pytest.raises(AnnotationError, match=r"value\.rows\[1\]"):
         wrap_raw({"rows": [1, float("inf")]})
+
+
+def test_identifiers_come_as_an_object():
+    with pytest.raises(AnnotationError, match="toolCallId") as caught:
+        wrap_raw(1, "call_9")
+    assert ("invalid_correlation", "/correlation") == (caught.value.code, caught.value.pointer)
 
 
 def test_a_rejected_annotation_names_its_cause():
@@ -293,6 +305,14 @@ def test_an_annotating_intercept_may_return_the_object():
     )
 
 
+def test_a_copy_of_the_record_is_a_value_and_no_forwarding():
+    """Only the very record forwards: a tool may well return something that looks the same."""
+    before = wrap_declared({"n": 1})
+    assert {"result": before, "annotation": wrap_raw(before)["annotation"]} == apply_intercept(
+        before, dict(before)
+    )
+
+
 def test_an_annotation_that_is_not_json_is_described_in_its_place():
     kept = apply_boundary({"result": 1, "annotation": {"schema": {1}}}, "degrade")["annotation"]
     assert "is a set" in kept["metadata"]["malformedAnnotation"]
@@ -368,7 +388,7 @@ def test_a_redactor_gets_a_copy_of_what_is_allowed_and_decides_what_is_shown():
 @pytest.mark.parametrize(
     "redact",
     [
-        lambda shown: 1 / 0,
+        lambda shown: {}[shown["correlation"]["toolCallId"]],
         lambda shown: None,
         lambda shown: [shown],
         lambda shown: "text",

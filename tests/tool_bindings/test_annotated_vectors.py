@@ -70,7 +70,7 @@ def run_restore(given):
 
 
 def run_project(given):
-    policy = dict(given["policy"])
+    policy = dict(given.get("policy") or {})
     if policy.pop("raises", False):
         policy["redact"] = fail
     return project(given["record"], policy)
@@ -80,7 +80,10 @@ OPERATIONS = {
     "parse": lambda given: AnnotatedToolResult.from_json(given).to_json(),
     "wrap_raw": lambda given: wrap_raw(value_of(given), given.get("call")),
     "wrap_declared": lambda given: wrap_declared(
-        value_of(given), given.get("content"), given.get("dataSchema"), given.get("call")
+        value_of(given),
+        given.get("content"),
+        given.get("dataSchema", given.get("data_schema")),
+        given.get("call"),
     ),
     "wrap_error": run_wrap_error,
     "intercept": run_intercept,

@@ -10,7 +10,7 @@ from tool_bindings.annotated.intercepts import (
     apply_boundary,
     apply_intercept,
 )
-from tool_bindings.annotated.mcp import MCP_ANNOTATION, answer_annotation, from_mcp, to_mcp
+from tool_bindings.annotated.mcp import MCP_ANNOTATION, answer_annotation, from_mcp, mcp_members, to_mcp
 from tool_bindings.annotated.projection import (
     DEFAULT_KEEP,
     DEFAULT_POLICY,
@@ -44,6 +44,7 @@ __all__ = [
     "apply_intercept",
     "envelope_schema",
     "from_mcp",
+    "mcp_members",
     "observed",
     "project",
     "record_of",

@@ -37,10 +37,13 @@ class AnnotationError(HarnessError, ValueError):
         code: One of `CODES`.
         pointer: JSON pointer to what is wrong or missing, for example `/content/0/text`. Empty for
             the value as a whole.
-        message: The same in words, with what to write instead.
+        reason: What is there, and what must be.
+        message: Place and reason, as one sentence.
     """
 
     def __init__(self, code: str, pointer: str, reason: str) -> None:
         assert code in CODES, f"{code!r} is not a code of the annotated tool-result contract"
-        super().__init__(f'annotated tool result, "{pointer}": {reason}', code)
+        place = f', "{pointer}"' if pointer else ""
+        super().__init__(f"annotated tool result{place}: {reason}", code)
         self.pointer = pointer
+        self.reason = reason

@@ -49,7 +49,7 @@ def apply_intercept(before: ToolResultRecord, after: object) -> ToolResultRecord
     - Anything else is raw JSON from an intercept that has never heard of annotations. A value that
       is the same, types included, keeps the annotation; any other one is of unknown status.
 
-    Whatever was supplied to correlate the call stays with it.
+    Where the annotation is lost, what was supplied to correlate the call stays.
 
     Raises:
         AnnotationError: `before` is not a sound record, or the value is not lossless JSON.
@@ -110,7 +110,8 @@ def judge(
             raise AnnotationError("raw_relation", "/raw", reason)
     except AnnotationError as error:
         if policy == "reject":
-            raise AnnotationError("malformed_annotation", "/annotation", f"is malformed: {error}") from error
+            reason = f'is malformed at "{error.pointer}": {error.reason}'
+            raise AnnotationError("malformed_annotation", "/annotation", reason) from error
         return raw_envelope(result, identifiers, frozen_dict({PUT_ASIDE: kept(supplied)}))
     return annotation
 

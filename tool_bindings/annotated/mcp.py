@@ -62,17 +62,26 @@ def to_mcp(record: Mapping[str, Any]) -> dict[str, JsonValue]:
         AnnotationError: The record is not sound.
     """
     _result, annotation = read_record(record, "reject")
+    written: dict[str, JsonValue] = {"resultType": "complete"}
+    for name in ("content", "structuredContent"):
+        if name in annotation.members:
+            written[name] = thaw(annotation.members[name])
+    written.update(mcp_members(annotation))
+    return written
+
+
+# --- for MCP clients and servers ------------------------------------------------------------------------
+
+
+def mcp_members(annotation: AnnotatedToolResult) -> dict[str, JsonValue]:
+    """Return what an MCP result says beside its content: `_meta` and, unless it is unknown, `isError`."""
     members = annotation.members
-    written: dict[str, Any] = {"resultType": "complete"}
-    written.update((name, members[name]) for name in _SHARED if name in members)
-    written["_meta"] = {
-        **members.get("_meta", {}),
-        MCP_ANNOTATION: {name: item for name, item in members.items() if name not in _SHARED},
-    }
-    return {name: thaw(item) for name, item in written.items()}
-
-
-# --- for this package and the MCP client ----------------------------------------------------------------
+    written: dict[str, JsonValue] = {}
+    if annotation.status != "unknown":
+        written["isError"] = annotation.status == "failed"
+    rest = {name: item for name, item in members.items() if name not in _SHARED}
+    written["_meta"] = thaw({**members.get("_meta", {}), MCP_ANNOTATION: rest})
+    return written
 
 
 def answer_annotation(answer: object) -> AnnotatedToolResult | None:

@@ -7,6 +7,7 @@ Does not know: what happens to a record afterwards (`intercepts`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sandbox.values import (
@@ -26,7 +27,7 @@ from tool_bindings.errors import HarnessError
 from tool_bindings.results import exception_message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tool_bindings.content import ContentBlock
 
@@ -149,7 +150,10 @@ def correlation(call: Mapping[str, Any] | None) -> FrozenDict:
     Raises:
         AnnotationError: `invalid_correlation`.
     """
-    given = {} if call is None else {name: value for name, value in call.items() if value is not None}
+    if call is not None and not isinstance(call, Mapping):
+        reason = f'must be an object such as {{"toolCallId": "..."}}, not {type(call).__name__}'
+        raise AnnotationError("invalid_correlation", "/correlation", reason)
+    given = {name: value for name, value in (call or {}).items() if value is not None}
     identifiers = lossless(given, "/correlation")
     problem = CORRELATION(identifiers, "/correlation")
     if problem is not None:

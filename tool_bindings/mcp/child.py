@@ -76,7 +76,7 @@ class ChildTransport:
 
 
 def child_environment(extra: Mapping[str, str], environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return a child's environment: an allow-list of ours, so that no secret leaks, and what was configured."""
+    """Return a child's environment: little of ours, so that no secret leaks, and what was configured."""
     ours = os.environ if environ is None else environ
     kept = {name: value for name, value in ours.items() if name in _INHERITED or name.startswith("LC_")}
     return {**kept, **extra}
@@ -94,7 +94,9 @@ async def open_child(server: StdioServer) -> AsyncIterator[ChildTransport]:
     inward, reads = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
     writes, outward = anyio.create_memory_object_stream["SessionMessage"](0)
     transport = ChildTransport(reads, writes)
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     flushed = trio.Event()
     with inward, reads, writes, outward:
         try:
@@ -149,8 +151,8 @@ async def _read_messages(
 ) -> None:
     splitter = LineSplitter()
     with inward, contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-        async for data in _chunks(stdout):
-            for line in splitter.feed(data):
+        while data := await stdout.receive_some(_READ_BYTES):
+            for line in splitter.feed(bytes(data)):
                 message = _message(line, transport)
                 if message is None:
                     continue
@@ -177,16 +179,11 @@ def _message(line: bytes | MalformedLineError, transport: ChildTransport) -> Ses
 async def _read_errors(stderr: trio.abc.ReceiveStream, transport: ChildTransport) -> None:
     splitter = LineSplitter(max_bytes=_READ_BYTES)
     with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-        async for data in _chunks(stderr):
-            for line in splitter.feed(data):
+        while data := await stderr.receive_some(_READ_BYTES):
+            for line in splitter.feed(bytes(data)):
                 if isinstance(line, bytes):
                     transport.note_error_output(line)
     transport.said_all.set()
-
-
-async def _chunks(stream: trio.abc.ReceiveStream) -> AsyncIterator[bytes]:
-    while data := await stream.receive_some(_READ_BYTES):
-        yield bytes(data)
 
 
 async def _write_messages(

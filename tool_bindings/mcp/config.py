@@ -270,7 +270,7 @@ class _Reader:
                 raise self._error(f"`{where}{key}` is not known; there are: {', '.join(known)}")
 
     def _refuse_slips(self, holder: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-        # Every client adds keys of its own (autoApprove, icon ...), so only what looks like a slip is refused.
+        # Every client adds keys of its own (autoApprove, icon ...): only what looks like a slip is refused.
         for key in holder:
             close = difflib.get_close_matches(key, known, 1, cutoff=0.75)
             if key not in known and close:

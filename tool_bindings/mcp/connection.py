@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import httpx2
 import mcp_types as types
+import pydantic_core
 import trio
 from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT, UNSUPPORTED_PROTOCOL_VERSION
 
 from tool_bindings.mcp.child import open_child
 from tool_bindings.mcp.config import HttpServer, McpServerConfig, StdioServer
@@ -48,7 +49,10 @@ _CONNECT_SECONDS: Final = 30.0
 _READ_SECONDS: Final = 300.0
 """A server may hold a stream open without a word for this long."""
 _MAX_ERROR_CHARS: Final = 2000
-_EMPTY_RESULTS: Final = {"tools/call": {"content": []}, "tools/list": {"tools": []}}
+_EMPTY_RESULTS: Final[dict[str, dict[str, Any]]] = {
+    "tools/call": {"content": []},
+    "tools/list": {"tools": []},
+}
 """What the session gets to see instead of the raw answer; valid in every version of the protocol."""
 _MODERN_MEMBERS: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
@@ -120,9 +124,12 @@ class Connection:
 
         Raises:
             McpCallError: The server refused the call.
+            McpUnavailableError: The server knows this session no more.
             McpOutcomeUnknownError: No answer came.
         """
         name, seconds = self._config.name, self._config.tool_call_timeout_seconds
+        if self._child is None:
+            _check_serializable(raw_name, arguments)
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             assert report is not None, "only passed when somebody listens"
@@ -142,16 +149,34 @@ class Connection:
         except MCPError as error:
             if error.code == REQUEST_TIMEOUT:
                 raise McpOutcomeUnknownError(
-                    f"MCP server {name!r} did not answer {raw_name!r} within {seconds:g} s and was told to stop;"
-                    " whether the call had an effect is unknown"
+                    f"MCP server {name!r} did not answer {raw_name!r} within {seconds:g} s and was told to"
+                    " stop; whether the call had an effect is unknown"
                 ) from error
             if error.code == CONNECTION_CLOSED:
                 raise McpOutcomeUnknownError(
                     f"MCP server {name!r} went away during {raw_name!r}; whether the call had an effect is"
                     f" unknown{await _last_words(self._child)}"
                 ) from error
+            if error.code == INVALID_REQUEST and "session" in error.error.message.lower():
+                # The server was restarted, or gave the session up; only a new handshake helps.
+                self._answers.closed.set()
+                raise McpUnavailableError(
+                    f"MCP server {name!r} has ended the session and did not carry out {raw_name!r};"
+                    " it is being reconnected, so try again"
+                ) from error
             raise McpCallError(f"MCP server {name!r} refused {raw_name!r}: {_words(error)}") from error
         return kept.answer
+
+
+def _check_serializable(raw_name: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse what the SDK's HTTP transport cannot write, since trying would end the connection."""
+    try:
+        pydantic_core.to_json(arguments)
+    except pydantic_core.PydanticSerializationError as error:
+        raise McpCallError(
+            f"the arguments of {raw_name!r} cannot be sent over HTTP: {error}; send no lone surrogates and"
+            " nothing nested more than 200 levels deep. Nothing was sent"
+        ) from None
 
 
 class _Kept:
@@ -238,7 +263,7 @@ async def open_connection(
             answers = _RawAnswers(JSONRPCDispatcher(reads, writes))
             session = await stack.enter_async_context(
                 ClientSession(
-                    dispatcher=answers,  # type: ignore[arg-type]  # a structural match without the type parameter
+                    dispatcher=answers,
                     message_handler=on_message,
                     client_info=types.Implementation(
                         name=CLIENT_NAME, version=importlib.metadata.version("codemode")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.values import encode
 from tool_bindings.content import DEFAULT_RENDER_BYTES, render_value, text_block
+from tool_bindings.errors import InvalidResultError
 from tool_bindings.mcp.errors import McpCallError
 from tool_bindings.mcp.naming import clean_text
 
@@ -25,6 +26,8 @@ __all__ = ["canonical_value", "projected_text", "renderer"]
 
 MAX_ERROR_CHARS: Final = 16_384
 """Characters of a failure text of a server."""
+MAX_DEPTH: Final = 500
+"""Levels of a value that comes over MCP (DESIGN section 6)."""
 _NAME_CHARS: Final = 200
 
 
@@ -56,7 +59,21 @@ def canonical_value(raw_name: str, result: object) -> dict[str, Any]:
     value: dict[str, Any] = {"content": content}
     if "structuredContent" in result:
         value["structuredContent"] = result["structuredContent"]
+    if _deeper_than(value, MAX_DEPTH):
+        raise InvalidResultError(
+            f"the answer of {raw_name} is nested more than {MAX_DEPTH} levels deep, the limit over MCP"
+        )
     return value
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit + 1):
+        level = [node for node in level if isinstance(node, (dict, list))]
+        if not level:
+            return False
+        level = [child for node in level for child in (node.values() if isinstance(node, dict) else node)]
+    return True
 
 
 def renderer(raw_name: str) -> Callable[[Mapping[str, Any], Any], Sequence[ContentBlock]]:
@@ -95,7 +112,7 @@ def _piece(block: Any) -> str | None:
         resource = block.get("resource")
         uri = resource.get("uri") if isinstance(resource, dict) else None
         shown = _name(uri) if isinstance(uri, str) else "without a uri"
-        return f"[embedded resource: {shown}; its data is not shown and remains available to programmatic callers]"
+        return f"[embedded resource: {shown}; not shown; its data remains available to programmatic callers]"
     return f"[unsupported MCP content type: {_name(kind) if isinstance(kind, str) else 'none'}]"
 
 

@@ -10,6 +10,7 @@ MCP SDK.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.shared.message import SessionMessage
@@ -26,6 +27,11 @@ __all__ = ["LineSplitter", "LineTooLongError", "MalformedLineError", "message_fr
 MAX_LINE_BYTES: Final = 67_108_864
 """Bytes of one message: four times the largest result of a call. A longer one is skipped."""
 _SHOWN_CHARS: Final = 80
+_ANSWER: Final = re.compile(
+    rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(?P<id>\d{1,15})\s*,\s*"(?:result|error)"'
+)
+"""How an answer to one of our requests, whose ids are numbers, begins; for one that is not JSON further on,
+mostly because of NaN, so that its request fails at once and not at its deadline."""
 
 
 class MalformedLineError(ValueError):
@@ -100,7 +106,13 @@ def message_from_line(line: bytes) -> SessionMessage:
         value = decode(line)
     except ValueError as error:
         shown = line[:_SHOWN_CHARS].decode("utf-8", "backslashreplace")
-        raise MalformedLineError(f"not JSON: {error}; the line begins {shown!r}", PARSE_ERROR) from None
+        meant_for = _ANSWER.match(line)
+        raise MalformedLineError(
+            f"not JSON: {error}; the line begins {shown!r}",
+            PARSE_ERROR,
+            None if meant_for is None else int(meant_for["id"]),
+            answers=meant_for is not None,
+        ) from None
     try:
         message = jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError:

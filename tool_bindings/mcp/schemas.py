@@ -30,13 +30,27 @@ MAX_NODES: Final = 20_000
 MAX_NOTE_CHARS: Final = 1000
 """Characters of a description inside a schema."""
 
-_DROPPED: Final = frozenset(
-    ("$schema", "$comment", "$id", "title", "examples", "example", "deprecated", "readOnly", "writeOnly")
-    + ("format", "contentEncoding", "contentMediaType", "discriminator", "markdownDescription")
-    + ("enumDescriptions", "errorMessage", "pattern", "patternProperties", "propertyNames")
+_ANNOTATING: Final = frozenset(
+    (
+        *(
+            "$schema",
+            "$comment",
+            "$id",
+            "title",
+            "examples",
+            "example",
+            "deprecated",
+            "readOnly",
+            "writeOnly",
+        ),
+        *("format", "contentEncoding", "contentMediaType", "discriminator", "markdownDescription"),
+        *("enumDescriptions", "errorMessage"),
+    )
 )
-"""Keywords that only annotate, and those with a server's regular expressions, which could take for ever
-here (decision 0252). `x-...` keywords go as well."""
+"""Keywords that say nothing about which values are valid. `x-...` keywords are such as well."""
+_PATTERNS: Final = frozenset(("pattern", "patternProperties", "propertyNames"))
+"""Keywords with a server's regular expressions, which could take for ever here (decision 0252)."""
+_DROPPED: Final = _ANNOTATING | _PATTERNS
 
 _ANNOTATIONS: Final = frozenset(("description", "default"))
 _TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
@@ -54,6 +68,8 @@ def parameters_schema(schema: object) -> dict[str, Any]:
     The server checks its arguments itself, so nothing is lost by letting one through.
     """
     fitted = _fitted(schema)
+    if fitted is not None and "type" not in fitted and "properties" in fitted:
+        fitted = {"type": "object", **fitted}  # Arguments are an object whether a schema says so or not.
     if fitted is None or fitted.get("type") != "object" or not _compiles(fitted):
         return {"type": "object"}
     return fitted

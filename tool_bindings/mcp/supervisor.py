@@ -72,6 +72,7 @@ class _Server:
         self._title = ""
         self._error: str | None = None
         self._failures = 0
+        self._connected_at = math.inf
         self._list_changed = trio.Event()
         self.tried = trio.Event()
 
@@ -94,7 +95,7 @@ class _Server:
     async def run(self) -> None:
         """Stay connected until cancelled or given up; `tried` is set after the first attempt."""
         while True:
-            began = trio.current_time()
+            self._connected_at = math.inf
             try:
                 await self._one_connection()
                 self._error = "the connection was lost"
@@ -104,7 +105,7 @@ class _Server:
                 self._connection = None
             if not self.tried.is_set() and self._config.fail_on_startup_error:
                 raise McpStartError(f"MCP server {self._config.name!r}: {self._error}")
-            if trio.current_time() - began >= self._config.reconnect.max_delay_seconds:
+            if trio.current_time() - self._connected_at >= self._config.reconnect.max_delay_seconds:
                 self._failures = 0
             retry = self._may_retry()
             self.tried.set()
@@ -118,7 +119,7 @@ class _Server:
         from tool_bindings.mcp.connection import open_connection  # noqa: PLC0415
 
         self._list_changed = trio.Event()
-        async with open_connection(self._config, lambda: self._list_changed.set()) as connection:
+        async with open_connection(self._config, self._on_list_changed) as connection:
             self._title = connection.title
             with trio.move_on_after(self._config.startup_timeout_seconds) as listing:
                 await self._sync(connection)
@@ -129,6 +130,7 @@ class _Server:
             self._connection = connection
             self._error = None
             self._state = "connected"
+            self._connected_at = trio.current_time()
             self._tell(f"connected ({self._title}, {len(self._names)} tools)", problem=False)
             self.tried.set()
             async with trio.open_nursery() as nursery:
@@ -136,6 +138,9 @@ class _Server:
                 await connection.wait_closed()
                 self._connection = None
                 nursery.cancel_scope.cancel()
+
+    def _on_list_changed(self) -> None:
+        self._list_changed.set()
 
     async def _follow_changes(self, connection: Connection) -> None:
         while True:
@@ -180,7 +185,8 @@ class _Server:
         elif self._failures > limits.max_attempts:
             self.unregister()
             self._state = "given-up"
-            self._tell(f"{self._error}; given up after {limits.max_attempts} attempts to reconnect")
+            attempts = "1 attempt" if limits.max_attempts == 1 else f"{limits.max_attempts} attempts"
+            self._tell(f"{self._error}; given up after {attempts} to reconnect")
         else:
             self._state = "reconnecting"
             self._tell(f"{self._error}; trying again in {self._next_delay():g} s")
@@ -217,7 +223,7 @@ class McpServers:
 
 
 def aliases_in(registry: ToolRegistry) -> dict[str, tuple[str, ...]]:
-    """Return the readable names of the MCP tools among a registry's; one with several targets is ambiguous."""
+    """Return the readable names of a registry's MCP tools; one with several targets is ambiguous."""
     definitions = registry.definitions()
     origins = [
         (*origin, definition.name)

@@ -43,8 +43,8 @@ class McpTool:
         """Call the tool; the pipeline's cancellation tells the server to stop."""
         if self._needs_task:
             raise McpCallError(
-                f"{self.raw_name!r} of MCP server {self.server!r} only runs as a background task, which is not"
-                " supported here; the server was not called"
+                f"{self.raw_name!r} of MCP server {self.server!r} only runs as a background task, which is"
+                " not supported here; the server was not called"
             )
         answer = await self._connection().call_tool(self.raw_name, arguments, context.report)
         return canonical_value(self.raw_name, answer)

@@ -1,0 +1,103 @@
+"""A server over streamable HTTP, in a real process."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import trio
+
+from tool_bindings import AbortSignal, ToolRegistry
+from tool_bindings.mcp import open_mcp_servers, parse_mcp_config
+
+SERVER = str(Path(__file__).resolve().parents[2] / "support" / "mcp_test_server.py")
+TIMEOUT_SECONDS = 30
+
+# The SDK's HTTP client leaves generators of responses to the garbage collector, which trio remarks upon.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def port():
+    """Start the server and give its port once it accepts connections."""
+    number = free_port()
+    process = subprocess.Popen([sys.executable, SERVER, "--http", str(number)], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", number), 1).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    yield number
+    process.kill()
+    process.wait()
+
+
+def configs(port, **own):
+    entry = {"url": f"http://127.0.0.1:{port}/mcp", "headers": {"X-Test": "1"}, "codemode": own}
+    return parse_mcp_config({"mcpServers": {"h": entry}})
+
+
+async def test_a_server_over_http_works_until_it_dies_and_then_says_so(port):
+    registry, notes = ToolRegistry(), []
+    with trio.fail_after(TIMEOUT_SECONDS):
+        send, receive = trio.open_memory_channel(100)
+        async with open_mcp_servers(
+            registry, configs(port), on_note=lambda text, _problem: send.send_nowait(text)
+        ):
+            assert "connected (ordinary 1.2, 7 tools)" in await receive.receive()
+            result = await registry.dispatch("mcp__h__add", {"a": 1, "b": 2})
+            assert 3 == result.value["structuredContent"]["total"]
+
+            abort = AbortSignal()
+
+            def report(*progress):
+                notes.append(progress)
+                abort.abort("enough")
+
+            result = await registry.dispatch("mcp__h__slow", {}, progress=report, abort=abort)
+            assert "ABORTED" == result.error.info.code
+            assert [(1, 3, "a third")] == notes
+
+            while "mcp__h__extra" not in registry.names():
+                # What a server says before its client listens is lost, so it is asked to say it again.
+                await registry.dispatch("mcp__h__grow", {})
+                with trio.move_on_after(0.5):
+                    assert "new tool list (8 tools)" in await receive.receive()
+
+            # The SDK's writer would fail on it and take the connection along.
+            result = await registry.dispatch("mcp__h__greet", {"name": "\ud800"})
+            assert "cannot be sent over HTTP" in result.error.message
+            assert not (await registry.dispatch("mcp__h__greet", {"name": "x"})).is_error
+
+            result = await registry.dispatch("mcp__h__die", {})
+            assert "TOOL_OUTCOME_UNKNOWN" == result.error.info.code
+            # HTTP has no connection to lose, so it is the next call that finds nobody there.
+            assert (await registry.dispatch("mcp__h__add", {"a": 1})).is_error
+            while "trying again" not in await receive.receive():
+                pass
+            result = await registry.dispatch("mcp__h__add", {"a": 1})
+            assert "is being reconnected" in result.error.message
+    assert [] == registry.names()
+
+
+async def test_an_address_where_nobody_listens_is_named_and_tried_again():
+    registry, notes = ToolRegistry(), []
+    async with open_mcp_servers(
+        registry, configs(free_port()), on_note=lambda text, _problem: notes.append(text)
+    ):
+        assert [] == registry.names()
+    assert "failed; trying again in 0.5 s" in notes[0]

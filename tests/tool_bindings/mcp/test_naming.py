@@ -1,0 +1,65 @@
+"""Names of MCP tools; spec/mcp 4.2 fixes the public ones."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tool_bindings.mcp.naming import clean_text, public_name, readable_aliases
+
+
+def test_a_safe_short_name_is_only_prefixed():
+    assert "mcp__git__git_status" == public_name("git", "git_status")
+    assert "mcp__git__a-b" == public_name("git", "a-b")
+
+
+def test_another_name_is_cleaned_and_told_apart_by_a_digest_of_server_and_raw_name():
+    digest = hashlib.sha256(b"s\0a.b").hexdigest()[:12]
+    assert f"mcp__s__a_b_{digest}" == public_name("s", "a.b")
+    long = public_name("s", "x" * 100)
+    assert 64 == len(long)
+    assert ("mcp__s__" + "x" * 43) == long[:51]
+
+
+@given(st.text(), st.text())
+def test_public_names_are_safe_and_differ_as_their_tools_do(one, other):
+    first, second = public_name("s", one), public_name("s", other)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", first)
+    assert (one == other) == (first == second)
+
+
+def test_names_that_meet_after_cleaning_stay_apart():
+    assert 3 == len({public_name("s", raw) for raw in ("a.b", "a_b", "a b")})
+
+
+def test_text_loses_what_nobody_sees_and_keeps_lines():
+    assert "a\nb\tc" == clean_text("a\n\u202eb\t\x07c\u200b\ufeff\U000e0041", 100)
+    assert "abcd…" == clean_text("abcdefgh", 5)
+
+
+def test_aliases_are_readable_and_name_their_tool():
+    aliases = readable_aliases([("time", "get-now", "mcp__time__get-now")])
+    assert {
+        "time/get-now": ("mcp__time__get-now",),
+        "time.get_now": ("mcp__time__get-now",),
+    } == aliases
+
+
+def test_an_alias_two_tools_claim_names_both():
+    aliases = readable_aliases([("s", "a.b", "one"), ("s", "a_b", "two")])
+    assert ("one", "two") == aliases["s.a_b"]
+    assert ("one",) == aliases["s/a.b"]
+    assert ("two",) == aliases["s/a_b"]
+
+
+def test_an_alias_that_is_a_registered_name_is_ambiguous_too():
+    aliases = readable_aliases([("s", "x", "mcp__s__x")], ["mcp__s__x", "s/x", "s"])
+    assert ("mcp__s__x", "s/x") == aliases["s/x"]
+    assert ("mcp__s__x", "s") == aliases["s.x"]
+
+
+def test_a_name_with_invisible_characters_has_no_alias():
+    assert {} == readable_aliases([("s", "a\u200b", "public")])
