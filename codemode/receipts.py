@@ -22,8 +22,7 @@ MAX_ARGUMENT_BYTES: Final = 2048
 _MAX_STRING_CHARS: Final = 200
 _FEW: Final = 4
 _SHORT_CHARS: Final = 40
-_SCALARS: Final = frozenset({float, bool, type(None)})
-"""Types whose values are never long. An int may have any number of digits."""
+_SHORT_INT: Final = 10**18
 _MAX_ERROR_CHARS: Final = 2000
 MAX_DONE_CHARS: Final = 2000
 """Characters of the list of calls that a failed run must not repeat. Arbitrary: about 500 tokens."""
@@ -116,14 +115,18 @@ def _is_small(arguments: JsonValue) -> bool:
     if not isinstance(arguments, dict) or len(arguments) > _FEW:
         return False
     for name, value in arguments.items():
-        kind = type(value)
-        if len(name) > _MAX_STRING_CHARS or not (
-            kind in _SCALARS
-            or (kind is int and -(10**18) < value < 10**18)
-            or (kind is str and len(value) <= _SHORT_CHARS)  # type: ignore[arg-type]  # a str
-        ):
+        if len(name) > _MAX_STRING_CHARS or not _is_short(value):
             return False
     return True
+
+
+def _is_short(value: JsonValue) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _SHORT_CHARS
+    if isinstance(value, int):
+        # An int may have any number of digits.
+        return -_SHORT_INT < value < _SHORT_INT
+    return value is None or isinstance(value, float)
 
 
 def _cut(value: JsonValue) -> str:

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import datetime as dt
 import difflib
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from sandbox.values import FrozenDict, FrozenList
 
 if TYPE_CHECKING:
-    from types import CodeType, FrameType, TracebackType
+    from types import TracebackType
 
     from sandbox.preflight import Space
 
@@ -31,7 +32,6 @@ _MAX_CODE_CHARS: Final = 60
 _NEAR: Final = 0.75
 """Likeness from which one name is taken for a slip of another."""
 
-_NEAR_BUILTIN: Final = 0.87
 
 _DICTS: Final = (dict, FrozenDict)
 _LISTS: Final = (list, FrozenList)
@@ -164,17 +164,27 @@ def unknown_name(name: str, bound: frozenset[str], around: Surroundings) -> str 
     if _FROM_MODULES.get(name) in around.modules:
         return f"add `from {_FROM_MODULES[name]} import {name}`"
     near = difflib.get_close_matches(name, bound, 1, _NEAR)
-    # Builtins are short and everywhere, so only a clear slip counts as one of them.
-    near = near or difflib.get_close_matches(name, filter(str.isalpha, around.names), 1, _NEAR_BUILTIN)
+    near = near or [known for known in around.names if _is_slip_of(name, known)][:1]
     if near:
         return f"did you mean `{near[0]}`?"
+    if re.fullmatch(r"[A-Z]\w*(Args|Output)\w*", name):
+        return "the classes in the description are not there when a program runs: write a plain dict"
     if labels := _near_members(name, around):
         return f"did you mean `await {' or '.join(f'{label}(...)' for label in labels)}`?"
     if "tools" in around.spaces and _squash(name) in _CALLERS:
         return "call a tool by its own name: `await tools.NAME(key=value)`"
-    if re.fullmatch(r"[A-Z]\w*(Args|Output)\w*", name):
-        return "the classes in the description are not there when a program runs: write a plain dict"
     return f"nothing is kept from earlier runs: give `{name}` a value in this program"
+
+
+def _is_slip_of(name: str, known: str) -> bool:
+    """Whether one letter more, less, other or swapped makes a builtin of a name that begins like it."""
+    if name[:2] != known[:2] or name == f"{known}s" or abs(len(name) - len(known)) > 1:
+        return False
+    if len(name) == len(known):
+        different = [index for index in range(len(name)) if name[index] != known[index]]
+        return len(different) < 2 or (len(different) == 2 and sorted(name) == sorted(known))
+    short, long = sorted((name, known), key=len)
+    return any(long[:index] + long[index + 1 :] == short for index in range(len(long)))
 
 
 def _same_member(name: str, around: Surroundings) -> str | None:
@@ -186,9 +196,10 @@ def _same_member(name: str, around: Surroundings) -> str | None:
 
 
 def _near_members(name: str, around: Surroundings) -> list[str]:
-    labels = {
-        _squash(member): space.label(member) for space in around.spaces.values() for member in space.members
-    }
+    labels: dict[str, str] = {}
+    for space in around.spaces.values():
+        for member in space.members:
+            labels.setdefault(_squash(member), space.label(member))
     near = difflib.get_close_matches(_squash(name), labels, 1, _NEAR)
     if not near:
         words = {word for word in re.split(r"[^a-z]+|(?<=[a-z])(?=[A-Z])", name.lower()) if len(word) > 3}
@@ -213,8 +224,8 @@ class Failed(NamedTuple):
     """The expression, if its place is known."""
     tree: ast.Module
     """The program."""
-    locals: Mapping[str, Any]
-    globals: Mapping[str, Any]
+    scopes: Sequence[Mapping[str, Any]]
+    """Variables, the innermost scope first."""
     around: Surroundings
     in_function: bool
     """Whether it failed in a function of the program, and not at the program's own level."""
@@ -223,9 +234,9 @@ class Failed(NamedTuple):
         """Find the value of a variable, or of a constant part of one, without running anything."""
         match node:
             case ast.Name():
-                for space in (self.locals, self.globals):
-                    if node.id in space:
-                        return True, space[node.id]
+                for scope in self.scopes:
+                    if node.id in scope:
+                        return True, scope[node.id]
             case ast.Subscript(slice=ast.Constant()):
                 found, value = self.value_of(node.value)
                 key: Any = node.slice.value  # type: ignore[attr-defined]  # a constant, as just matched
@@ -263,41 +274,45 @@ def advise(error: BaseException, source: str, program_file: str, around: Surroun
 def _failed(error: BaseException, source: str, program_file: str, around: Surroundings) -> Failed:
     text = error.args[0] if error.args and type(error.args[0]) is str else ""
     tree = ast.parse(source)
-    frame, place = _last_frame(error.__traceback__, program_file)
-    if frame is None or place is None:
-        return Failed(error, text, None, tree, {}, {}, around, in_function=False)
-    in_function = frame.f_code.co_name not in ("<module>", *_COMPREHENSIONS)
-    node = _node_at(tree, place)
-    return Failed(error, text, node, tree, frame.f_locals, frame.f_globals, around, in_function)
+    frames = list(_program_frames(error.__traceback__, program_file))
+    if not frames:
+        return Failed(error, text, None, tree, (), around, in_function=False)
+    scopes: list[Mapping[str, Any]] = []
+    for traceback in reversed(frames):
+        scopes.append(traceback.tb_frame.f_locals)
+        # Below 3.12 a comprehension is a frame of its own, inside the one it is written in.
+        if traceback.tb_frame.f_code.co_name not in _COMPREHENSIONS:
+            break
+    last = frames[-1]
+    in_function = traceback.tb_frame.f_code.co_name != "<module>"
+    scopes.append(last.tb_frame.f_globals)
+    return Failed(error, text, _node_at(tree, last), tree, scopes, around, in_function)
 
 
 _COMPREHENSIONS: Final = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
-_Place: TypeAlias = tuple[int | None, int | None, int | None, int | None]
 
-
-def _last_frame(traceback: TracebackType | None, program_file: str) -> tuple[FrameType | None, _Place | None]:
-    found: tuple[FrameType | None, _Place | None] = (None, None)
+def _program_frames(traceback: TracebackType | None, program_file: str) -> Iterator[TracebackType]:
     while traceback is not None:
-        code: CodeType = traceback.tb_frame.f_code
-        if code.co_filename == program_file:
-            places = list(code.co_positions())
-            index = traceback.tb_lasti // 2
-            found = (traceback.tb_frame, places[index] if index < len(places) else None)
+        if traceback.tb_frame.f_code.co_filename == program_file:
+            yield traceback
         traceback = traceback.tb_next
-    return found
 
 
-def _node_at(tree: ast.Module, place: _Place) -> ast.expr | None:
-    line, end_line, column, end_column = place
+def _node_at(tree: ast.Module, traceback: TracebackType) -> ast.expr | None:
+    """Return the expression that was being evaluated."""
+    places = list(traceback.tb_frame.f_code.co_positions())
+    index = traceback.tb_lasti // 2
+    if index >= len(places):
+        return None
+    line, end_line, column, end_column = places[index]
+    place = (line, end_line, column, end_column)
     for node in ast.walk(tree):
-        if isinstance(node, ast.expr) and (
-            node.lineno,
-            node.end_lineno,
-            node.col_offset,
-            node.end_col_offset,
-        ) == (line, end_line, column, end_column):
-            return node
+        if not isinstance(node, ast.expr | ast.For):
+            continue
+        if (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == place:
+            # Below 3.12 what iterates has the place of the whole loop.
+            return node.iter if isinstance(node, ast.For) else node
     return None
 
 
@@ -309,7 +324,7 @@ def _name_error(failed: Failed) -> str | None:
     if type(name) is not str or isinstance(failed.error, UnboundLocalError):
         return None
     written = {node.id for node in ast.walk(failed.tree) if isinstance(node, ast.Name)}
-    bound = frozenset(other for other in written if other in failed.locals or other in failed.globals)
+    bound = frozenset(other for other in written if any(other in scope for scope in failed.scopes))
     return unknown_name(name, bound, failed.around)
 
 
@@ -371,6 +386,8 @@ def _missing_attribute(failed: Failed) -> str | None:
     where = _code(failed.node.value) if isinstance(failed.node, ast.Attribute) else "value"
     if type(name) is not str:
         return None
+    if isinstance(value, BaseException) and type(value).__name__ in failed.around.names:
+        return _error_as_value(f"'{type(value).__name__}'")
     if type(value) in _DICTS:
         return _missing_on_dict(value, where, name)
     if type(value) in _LISTS:
@@ -382,9 +399,25 @@ def _missing_attribute(failed: Failed) -> str | None:
             return f"write {_STRING_METHODS[name].format(where)}"
     if value is None:
         return f"`{where}` is None: test for that before"
-    if type(value).__name__ == "coroutine":
+    if type(value) in (int, float, bool):
+        return f"`{where}` is {_described(value)}: it is the value itself"
+    if type(value).__name__ in ("coroutine", "Future", "Task"):
         return "write `await` before the call"
-    return _near_attribute(value, name)
+    if type(value).__name__ == "function" and (label := repr(value)).startswith("<tool "):
+        return f"call it: `await {label[6:-1]}(...)`"
+    return _datetime(value, name) or _near_attribute(value, name)
+
+
+def _datetime(value: object, name: str) -> str | None:
+    """The module of that name for its class, and the other way round."""
+    if value is dt.datetime:
+        if name == "datetime":
+            return "`datetime` is the class here, not the module: leave one `datetime.` out"
+        if hasattr(dt, name):
+            return f"`datetime` is the class here, not the module: add `from datetime import {name}`"
+    elif repr(value).startswith("<module 'datetime'") and hasattr(dt.datetime, name):
+        return f"`datetime` is the module here, not the class: write `datetime.datetime.{name}(...)`"
+    return None
 
 
 def _missing_on_dict(value: Any, where: str, name: str) -> str:
@@ -472,9 +505,7 @@ def _method_for_key(failed: Failed) -> str | None:
 
 def _wrong_index(failed: Failed) -> str | None:
     """A subscript of something that has other parts, or none."""
-    if not isinstance(failed.node, ast.Subscript) or not re.search(
-        "subscript|indices|unhashable", failed.text
-    ):
+    if not isinstance(failed.node, ast.Subscript) or not re.search("subscript|indices|'slice'", failed.text):
         return None
     base = failed.node.value
     where = _code(base)
@@ -545,8 +576,10 @@ def _not_usable(failed: Failed) -> str | None:
         return _serializable(text)
     if "object is not callable" in text:
         return _called(failed)
-    if "coroutine" in text:
+    if re.search("coroutine|Future|Task", text):
         return "write `await` before the call that gives it"
+    if re.search(r"Error' object|Exception' object", text):
+        return _error_as_value(text)
     if "async_generator" in text:
         return "loop over it with `async for`"
     if "unsupported operand" in text or "can only concatenate" in text or "not supported between" in text:
@@ -557,10 +590,17 @@ def _not_usable(failed: Failed) -> str | None:
         node = failed.node
         if isinstance(node, ast.Call) and node.args:
             node = node.args[0]
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            node = node.generators[0].iter
         found, value = failed.value_of(node)
         if found and type(value) in (int, float, bool, type(None)):
             return f"`{_code(node)}` is {_described(value)}"
     return None
+
+
+def _error_as_value(text: str) -> str:
+    kind = text.partition("'")[2].partition("'")[0]
+    return f"a failed call became an item: test `isinstance(item, {kind})` before reading it"
 
 
 def _awaited(failed: Failed) -> str | None:
@@ -568,11 +608,18 @@ def _awaited(failed: Failed) -> str | None:
     kind = found[1] if found else ""
     if kind == "function" and isinstance(failed.node, ast.Await):
         return f"call it: `await {_code(failed.node.value)}(...)`"
-    if kind in ("list", "tuple"):
+    is_data = isinstance(failed.node, ast.Await) and _is_data(failed, failed.node.value)
+    if kind in ("list", "tuple") and not is_data:
         return "await each item, or all of them with `await asyncio.gather(*calls)`"
-    if kind in ("dict", "str", "int", "float", "bool", "NoneType"):
+    if is_data or kind in ("dict", "str", "int", "float", "bool", "NoneType"):
         return "that is a value already, not a call: leave out `await`"
     return None
+
+
+def _is_data(failed: Failed, node: ast.expr) -> bool:
+    """Whether a list holds nothing that could be awaited."""
+    found, value = failed.value_of(node)
+    return found and type(value) in _LISTS and all(type(item) in (*_SCALARS, *_DICTS) for item in value)
 
 
 def _called(failed: Failed) -> str | None:
@@ -657,8 +704,10 @@ def _not_json(failed: Failed) -> str | None:
 
 
 def _bad_time(failed: Failed) -> str | None:
-    if not failed.text.startswith("time data"):
-        return None
+    if failed.text.startswith("unconverted data remains"):
+        return (
+            "the format covers the start of the text only; datetime.fromisoformat(text) reads all of ISO 8601"
+        )
     if re.search(r"'\d{4}-\d\d-\d\d([T ][\d:.]+.*)?' does not match", failed.text):
         return "this is ISO 8601: datetime.fromisoformat(text) reads it"
     return None
@@ -668,14 +717,20 @@ def _import(failed: Failed) -> str | None:
     name = getattr(failed.error, "name", None)
     if type(name) is str and name in failed.around.spaces:
         return f"`{name}` is there without an import: leave the line out"
-    if name == "codemode":
-        return "`tools` and `codemode` are there without an import: leave the line out"
-    return None
+    found = re.match(r"cannot import name '(\w+)' from", failed.text)
+    if found is None:
+        return None
+    if found[1] in failed.around.names:
+        return f"`{found[1]}` is there without an import: leave it out"
+    label = _same_member(found[1], failed.around)
+    return None if label is None else f"write `await {label}(...)`: tools are there without an import"
 
 
 def _nested_loop(failed: Failed) -> str | None:
     if failed.text.startswith("asyncio.run() cannot be called"):
         return "write `await main()`: a program may use await anywhere"
+    if "await wasn't used with future" in failed.text:
+        return "write `await` before the call"
     return None
 
 

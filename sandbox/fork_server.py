@@ -5,23 +5,24 @@ Knows: the control socket and its messages. Does not know: when workers are need
 
 from __future__ import annotations
 
-import dataclasses
-import importlib.util
 import json
 import os
 import select
 import signal
 import socket
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from sandbox import launch
 from sandbox.errors import WorkerStartError
 from sandbox.isolation import plan
 from sandbox.workers import Worker, WorkerBudget
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from sandbox.launch import Walls
 
 START_SECONDS: Final = 30.0
 """How long the fork server or a worker may take to come up. Arbitrary; 0.2 s is usual."""
@@ -29,16 +30,6 @@ END_SECONDS: Final = 5.0
 """How long processes that were told to end may take before the next harder way. Arbitrary; 5 ms is usual."""
 _MAX_CONTROL_BYTES: Final = 64 * 1024
 _STDERR_BYTES_SHOWN: Final = 2000
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Walls:
-    """Which walls stand. Anything but the default is for tests that prove each wall alone."""
-
-    language: bool = True
-    kernel: bool = True
-    launcher: tuple[str, ...] = ()
-    """Put in front of the fork server's command line; takes a mechanism of the kernel away, say."""
 
 
 class ForkServer:
@@ -259,53 +250,10 @@ def _kill(pidfd: int) -> None:
 
 
 def _spawn(walls: Walls) -> ForkServer:
-    # -S keeps site packages, and whatever their .pth files run, out; so say where our packages are.
-    paths = [
-        str(Path(__file__).resolve().parent.parent),
-        _directory_of("RestrictedPython"),
-        _directory_of("tzdata"),
-    ]
-    start = f"import sys; sys.path[:0] = {paths!r}; from sandbox.zygote import main; main()"
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.setblocking(False)
-    stderr = -1
+    launched = launch.take_early(walls) or launch.launch(walls)
     try:
-        # A file in memory: it cannot fill up and block like a pipe, and leaves nothing behind.
-        stderr = os.memfd_create("fork server's stderr")
-        config = {
-            "control": theirs.fileno(),
-            "languageWall": walls.language,
-            "kernelWall": walls.kernel,
-        }
-        process = subprocess.Popen(  # noqa: S603  # our own interpreter and our own module
-            [*walls.launcher, sys.executable, "-I", "-S", "-c", start, json.dumps(config)],
-            env={},
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            pass_fds=(theirs.fileno(),),
-            start_new_session=True,
-        )
-        try:
-            return ForkServer(process, ours, stderr)
-        except OSError:
-            # No pidfd for it: a kernel before 5.3, or no descriptor left. It is our own child, not yet
-            # waited for, so its number is still its own.
-            process.kill()
-            process.wait()
-            raise
-    except BaseException:
-        ours.close()
-        if stderr >= 0:
-            os.close(stderr)
+        return ForkServer(launched.process, launched.control, launched.stderr)
+    except OSError:
+        # No pidfd for it: a kernel before 5.3, or no descriptor left.
+        launched.discard()
         raise
-    finally:
-        theirs.close()
-
-
-def _directory_of(package: str) -> str:
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise WorkerStartError(f"the package {package!r}, which the sandbox needs, is not installed")
-    return str(Path(spec.origin).resolve().parent.parent)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from sandbox.errors import ClosedSandboxError, IsolationUnavailableError, WorkerStartError
-from sandbox.fork_server import END_SECONDS, START_SECONDS, ForkServer, Walls
+from sandbox.fork_server import END_SECONDS, START_SECONDS, ForkServer
 from sandbox.isolation import plan
 from sandbox.workers import Worker, WorkerBudget
 
 if TYPE_CHECKING:
+    from sandbox.launch import Walls
     from sandbox.limits import Limits
 
 _MAX_STARTING: Final = 2 * (os.cpu_count() or 1)

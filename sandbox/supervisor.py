@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from sandbox.errors import ClosedSandboxError, SandboxBusyError, UnsupportedPlatformError
-from sandbox.fork_server import Walls
+from sandbox.launch import Walls
 from sandbox.nursery import open_background_nursery
 from sandbox.pool import WorkerPool
 from sandbox.run import LogListener, Run, Stop, StuckCallListener

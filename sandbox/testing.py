@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from sandbox.fork_server import Walls
+from sandbox.launch import Walls
 from sandbox.supervisor import Sandbox, open_sandbox_with_walls
 from sandbox.vocabulary import SandboxSettings
 

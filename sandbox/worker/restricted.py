@@ -5,12 +5,14 @@ Knows: how the three are put together. Does not know: their rules.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from sandbox import advice, diagnostics, guards, policy
 from sandbox.advice import Surroundings
 from sandbox.facades import asyncio_facade, catalogue
 from sandbox.preflight import CertainError, Space, certain_errors
+from sandbox.values import FrozenDict, FrozenList
 from sandbox.worker.namespaces import as_coroutine
 
 if TYPE_CHECKING:
@@ -24,6 +26,10 @@ PROGRAM_FILE = policy.PROGRAM_FILE
 # The fork server imports this module while it still has a file system:
 # modules and time zones are loaded now or never.
 guards.prepare()
+
+# A program knows these as what they are to it; the names of the classes would puzzle its author.
+for _shown, _kind in (("dict", FrozenDict), ("list", FrozenList), ("Future", asyncio.tasks._GatheringFuture)):  # type: ignore[attr-defined]  # noqa: SLF001  # nothing public gives it
+    _kind.__name__ = _kind.__qualname__ = _shown
 
 
 def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, str]:

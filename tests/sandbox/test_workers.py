@@ -15,6 +15,7 @@ import pytest
 import trio
 import trio.testing
 
+from sandbox import fork_server
 from sandbox.errors import ClosedSandboxError, SandboxBusyError, WorkerStartError
 from sandbox.limits import Limits
 from sandbox.supervisor import Stop
@@ -405,3 +406,12 @@ async def test_two_hundred_programs_at_once_all_settle_and_none_is_mixed_up():
     assert {number: ((str(number),), number * 2) for number in range(200)} == results
     assert psutil.Process().memory_info().rss - before < 100 * 1024 * 1024
     assert set() == processes.ours()
+
+
+def test_the_host_signals_processes_through_pidfds_only():
+    # A number can be that of another process by now; a pidfd cannot.
+    package = Path(fork_server.__file__).parent
+    sources = {path.name: path.read_text() for path in package.glob("*.py")}
+    assert set() == {name for name, text in sources.items() if "os.kill(" in text} - {"zygote.py"}
+    # The fork server's own unwaited children keep their numbers until it waits.
+    assert 1 == sources["zygote.py"].count("os.kill(")

@@ -148,11 +148,6 @@ def peer():
         yield peer
 
 
-@pytest.fixture
-def noisy_tools():
-    return NOISY
-
-
 def wait_until(condition):
     """Wait for something another process does in its own time."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
@@ -183,3 +178,35 @@ def descendants():
             return []
 
     return alive
+
+
+@pytest.fixture(scope="module")
+def launch():
+    """Give a function that starts the command and kills it at the end if it is still there."""
+
+    @contextlib.contextmanager
+    def launch(*arguments):
+        process = start_server(*arguments)
+        try:
+            yield process
+        finally:
+            end(process)
+
+    return launch
+
+
+@pytest.fixture(scope="module")
+def noisy_arguments():
+    return NOISY
+
+
+@pytest.fixture
+def codemode_serve():
+    """Give a function that runs the command to its end, for options that are wrong."""
+
+    def run(*arguments):
+        process = start_server(*arguments)
+        out, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        return process.returncode, out, err
+
+    return run

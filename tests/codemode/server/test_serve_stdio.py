@@ -224,9 +224,9 @@ def test_resources_give_the_declarations_and_the_logs_of_own_runs(peer):
 
 
 def test_a_client_that_disappears_takes_its_runs_along(
-    fresh_peer, noisy_tools, tmp_path, eventually, descendants
+    fresh_peer, noisy_arguments, tmp_path, eventually, descendants
 ):
-    with fresh_peer(*noisy_tools) as peer:
+    with fresh_peer(*noisy_arguments) as peer:
         mark = str(tmp_path / "d")
         for code in (f"await tools.hold(mark={mark!r})", "while True: pass"):
             arguments = {"code": code, "description": "never end"}

@@ -1,0 +1,19 @@
+"""The endurance benchmark in a small form: nothing leaks, stalls or ends in an unexpected way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "endurance.py"
+
+
+@pytest.mark.needs_linux
+def test_two_hundred_mixed_runs_leave_nothing_behind():
+    done = subprocess.run([sys.executable, str(BENCHMARK), "--runs", "200"], capture_output=True, text=True)
+    assert 0 == done.returncode, done.stdout + done.stderr
+    assert "zombies                   0" in done.stdout
+    assert "unexpected outcomes       0" in done.stdout
