@@ -91,7 +91,7 @@ UNAVAILABLE: dict[str, tuple[type[Exception], str]] = {
         PermissionError,
         (
             "open() is not available: programs have no file system. Read and write with the file tools, "
-            "for example await tools.read(path=...); io.StringIO holds text in memory"
+            "for example await tools.read(file_path=...); io.StringIO holds text in memory"
         ),
     ),
     "input": (EOFError, "input() is not available: nobody is there to answer. Put the value into a variable"),
