@@ -175,6 +175,7 @@ class Bridge:
             scope=self._scope,
             provenance="code",
             run_id=self._run_id,
+            approval_pending=call.hold_wall,
         )
         await dispatch.prepare()
         self._lane.started(ticket)

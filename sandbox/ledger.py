@@ -93,7 +93,11 @@ class OutputLedger:
 
     def admits(self, value: JsonValue) -> bool:
         """Return whether a completion value fits beside the logs."""
-        return self.log_bytes + values.json_size(value) <= self._max_bytes
+        return self.admits_bytes(values.json_size(value))
+
+    def admits_bytes(self, value_bytes: int) -> bool:
+        """Return whether a completion value of so many JSON bytes fits beside the logs."""
+        return self.log_bytes + value_bytes <= self._max_bytes
 
     def admits_message(self, message: str) -> bool:
         """Return whether a failure message fits beside the logs."""

@@ -12,6 +12,7 @@ when it has to wait, another reader takes over and the first one becomes that ca
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -106,6 +107,8 @@ class Run:
         self._max_received_bytes = largest + limits.max_run_bytes
         """Everything an honest worker can send is charged to the ledger or to the run; the rest is junk."""
         self._received_bytes = 0
+        self._frame_bytes = 0
+        self._value_bytes = 0
         self._run_bytes = 0
         self._units = 0
         self._done: wire.Done | None = None
@@ -120,6 +123,11 @@ class Run:
         self._outgoing: list[bytes] = []
         self._sending = False
         self._stuck: trio.CancelScope | None = None
+        self._deadline = math.inf
+        self._holds = 0
+        """Calls that wait for a person; the wall clock stands meanwhile."""
+        self._held_since = 0.0
+        self._waiting: trio.CancelScope | None = None
         self._tasks: trio.Nursery
 
     async def settle(self, stop: Stop) -> Outcome:
@@ -136,7 +144,8 @@ class Run:
                     self._outgoing.append(_run_message(self._program, self._limits))
                     self._flush()
                     self._tasks.start_soon(self._read, iter(()))
-                    await self._wait_ended(began + self._limits.wall_seconds)
+                    self._deadline = began + self._limits.wall_seconds
+                    await self._wait_ended()
                 finally:
                     ended = trio.current_time()
                     compute_seconds = self._worker.compute_seconds()
@@ -158,19 +167,36 @@ class Run:
             self._failure = Failure(kind, message, hint=hint)
         self._ended.set()
 
-    async def _wait_ended(self, deadline: float) -> None:
+    async def _wait_ended(self) -> None:
         budget = self._limits.compute_seconds
         while not self._ended.is_set():
             left = budget - self._worker.compute_seconds()
             now = trio.current_time()
             if left < 0:
                 self._fail_compute()
-            elif now >= deadline:
+            elif now >= self._deadline and not self._holds:
                 self._fail_wall()
             else:
                 # CPU time cannot pass faster than time itself, so the rest of the budget is safe to sleep.
-                with trio.move_on_at(min(deadline, now + max(left, _METER_SECONDS))):
+                until = now + max(left, _METER_SECONDS)
+                if not self._holds:
+                    until = min(until, self._deadline)
+                with trio.CancelScope(deadline=until) as self._waiting:
                     await self._ended.wait()
+
+    def _hold_wall(self, held: bool) -> None:
+        """Stop the wall clock, or let it go on when nobody holds it any more."""
+        if held:
+            self._holds += 1
+            if self._holds == 1:
+                self._held_since = trio.current_time()
+        else:
+            self._holds -= 1
+            if self._holds == 0:
+                self._deadline += trio.current_time() - self._held_since
+        if self._waiting is not None:
+            # Sleeping for a deadline that has moved.
+            self._waiting.cancel()
 
     def _fail_compute(self) -> None:
         self._fail("timeout", _compute_message(self._limits))
@@ -215,7 +241,7 @@ class Run:
                 failure = _reported_failure(done.failure, self._ledger)
             elif done.has_value:
                 value = done.value
-                if not self._ledger.admits(value):
+                if not self._ledger.admits_bytes(self._value_bytes):
                     failure = Failure("output-limit", self._ledger.exceeded)
         if failure is not None:
             value = ABSENT
@@ -244,6 +270,8 @@ class Run:
                 if payload is None:
                     break
                 messages = await self._decode(payload)
+                if self._over or self._ended.is_set():
+                    break
         except WireProtocolError:
             self._fail("worker-exit", "the worker broke its protocol and was ended")
         except (ConnectionResetError, trio.ClosedResourceError):
@@ -266,6 +294,7 @@ class Run:
             if self._received_bytes > self._max_received_bytes:
                 raise WireProtocolError("a worker sent more than a program can make it send")
             self._frames.feed(data)
+        self._frame_bytes = len(payload)
         self._units += 1 + len(payload) // _UNIT_BYTES
         if self._units > _UNITS_PER_TURN:
             await self._rest()
@@ -273,6 +302,14 @@ class Run:
 
     async def _decode(self, payload: bytes) -> Iterator[Any]:
         if len(payload) > _THREAD_DECODE_BYTES:
+            digits = await trio.to_thread.run_sync(wire.long_digits, payload)
+            if digits > wire.MAX_LONG_DIGITS:
+                self._fail(
+                    "invalid-output",
+                    f"the program sent integers of {digits} digits together; the limit is"
+                    f" {wire.MAX_LONG_DIGITS} digits: send such a number as text, for example hex(n)",
+                )
+                return iter(())
             messages = await trio.to_thread.run_sync(wire.decode_payload, payload)
         else:
             messages = wire.decode_payload(payload)
@@ -283,6 +320,11 @@ class Run:
         if len(payload) > self._limits.max_call_bytes:
             self._refuse_large_arguments(messages)
         return iter(messages)
+
+    async def _size(self, value: JsonValue) -> int:
+        if self._frame_bytes > _THREAD_DECODE_BYTES:
+            return await trio.to_thread.run_sync(values.json_size, value)
+        return values.json_size(value)
 
     async def _rest(self) -> None:
         """Let other tasks run: a worker that sends without end must not stop the host."""
@@ -324,6 +366,8 @@ class Run:
             if self._worker.compute_seconds() > self._limits.compute_seconds:
                 self._fail_compute()
             elif self._failure is None:
+                if message.has_value:
+                    self._value_bytes = await self._size(message.value)
                 self._done = message
             self._ended.set()
             return True
@@ -395,7 +439,7 @@ class Run:
                 )
             )
             return None
-        request = HostCall(call.id, call.namespace, call.member, call.arguments, call.line)
+        request = HostCall(call.id, call.namespace, call.member, call.arguments, call.line, self._hold_wall)
         try:
             answer = namespace.function(request)
         except HostFunctionError as error:

@@ -56,9 +56,17 @@ class HostCall:
         line: Program line that made the call, as the worker claims it: a hint, not a fact.
     """
 
-    __slots__ = ("_abandoned", "_listener", "arguments", "id", "line", "member", "namespace")
+    __slots__ = ("_abandoned", "_hold_wall", "_listener", "arguments", "id", "line", "member", "namespace")
 
-    def __init__(self, id: int, namespace: str, member: str, arguments: JsonValue, line: int | None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        id: int,  # noqa: A002  # the wire's own word
+        namespace: str,
+        member: str,
+        arguments: JsonValue,
+        line: int | None,
+        hold_wall: Callable[[bool], None] | None = None,
+    ) -> None:
         self.id = id
         self.namespace = namespace
         self.member = member
@@ -66,6 +74,12 @@ class HostCall:
         self.line = line
         self._abandoned = False
         self._listener: Callable[[], None] | None = None
+        self._hold_wall = hold_wall
+
+    def hold_wall(self, held: bool) -> None:
+        """Stop the run's wall clock (True), or let it go on: while a person is asked, nobody is slow."""
+        if self._hold_wall is not None:
+            self._hold_wall(held)
 
     def on_abandoned(self, listener: Callable[[], None]) -> None:
         """Call `listener` once when nobody waits for the answer any more, or now if that is so.

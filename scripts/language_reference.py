@@ -26,14 +26,23 @@ def reference() -> str:
         **catalogue.shared_modules(),
         **catalogue.program_modules(Console(lambda stream, text: None)),
     }
-    lines = ["### Builtins", "", _listed([name for name in builtin_names() if name not in _NEWER]), "", "### Modules", ""]
+    lines = [
+        "### Builtins",
+        "",
+        _listed([name for name in builtin_names() if name not in _NEWER]),
+        "",
+        "### Modules",
+        "",
+    ]
     for name in sorted(modules):
         # Names only a newer Python has would make the page depend on the Python that wrote it.
         offered = [member for member in members_of(modules[name]) if member not in _NEWER]
         lines += [f"**{name}**: {_listed(offered)}", ""]
     lines += ["### Special methods a class may define", "", _listed(sorted(names.DEFINABLE_METHODS)), ""]
     lines += ["### Builtins that are refused", ""]
-    lines += [f"- `{name}`: {message}; {hint}" for name, (message, hint) in sorted(names.REFUSED_CALLS.items())]
+    lines += [
+        f"- `{name}`: {message}; {hint}" for name, (message, hint) in sorted(names.REFUSED_CALLS.items())
+    ]
     lines += ["", "### Modules that are refused with a hint", ""]
     by_hint: dict[str, list[str]] = {}
     for name, hint in catalogue.HINTS.items():
@@ -43,9 +52,12 @@ def reference() -> str:
 
 
 _NEWER = frozenset(
-    "batched sumprod fma QUOTE_NOTNULL QUOTE_STRINGS kde kde_random binomialvariate QueueShutDown override TypeAliasType "
-    "PythonFinalizationError ReadOnly TypeIs get_protocol_members is_protocol NoDefault JANUARY FEBRUARY EnumType NAMED_FLAGS".split()
-)
+    {
+        "batched", "sumprod", "fma", "QUOTE_NOTNULL", "QUOTE_STRINGS", "kde", "kde_random", "binomialvariate",
+        "QueueShutDown", "override", "TypeAliasType", "PythonFinalizationError", "ReadOnly", "TypeIs",
+        "JANUARY", "FEBRUARY",
+    }
+)  # fmt: skip
 """Names of Python 3.12 and later; they are offered where they exist."""
 
 

@@ -43,15 +43,14 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Serve until the client leaves or a signal comes."""
-    descriptors: Descriptors | None = None
     tokens: list[str] = []
     listener: socket.socket | None = None
-    if options.http is None:
-        try:
-            # Before anything else is imported: modules of tools print while they are.
-            descriptors = claim_standard_streams()
-        except OSError as error:
-            raise CommandError(f"cannot serve on standard input and output: {error.strerror}") from error
+    try:
+        # Before anything else is imported: modules of tools print while they are. Over HTTP it keeps tools
+        # from waiting for a terminal.
+        descriptors = claim_standard_streams()
+    except OSError as error:
+        raise CommandError(f"standard input and output must be open: {error.strerror}") from error
     if importlib.util.find_spec("mcp") is None:
         raise CommandError("serving needs the MCP SDK: pip install 'codemode[mcp]'")
     if options.http is not None:
@@ -69,10 +68,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     toolset = load_toolset(options, protected=protected)
     interrupt = Interrupt()
     with event_log(options.events, console) as log:
-        if descriptors is not None:
+        if listener is None:
             trio.run(_serve_stdio, options, toolset, log, console, interrupt, descriptors)
         else:
-            assert listener is not None, "made above"
             trio.run(_serve_http, options, toolset, log, console, interrupt, listener, tokens)
     # A client that leaves and a person who stops the server both get what they want.
     return status.OK
@@ -181,7 +179,7 @@ async def _cancel_when_interrupted(interrupt: Interrupt, scope: trio.CancelScope
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    from codemode.server.http import listening_socket  # noqa: PLC0415
+    from codemode.server.sockets import listening_socket  # noqa: PLC0415
 
     try:
         return listening_socket(host, port)
@@ -197,7 +195,7 @@ def _tokens(options: argparse.Namespace, console: Console) -> list[str]:
     elif TOKEN_VARIABLE in os.environ:
         tokens, source = [os.environ[TOKEN_VARIABLE].strip()], TOKEN_VARIABLE
     else:
-        from codemode.server.http import new_token  # noqa: PLC0415
+        from codemode.server.sockets import new_token  # noqa: PLC0415
 
         token = new_token()
         console.say(f"codemode: bearer token for this run of the server: {token}")

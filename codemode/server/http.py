@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import secrets
-import socket
 from typing import TYPE_CHECKING, Any, Final
 
 import hypercorn.trio
@@ -24,6 +22,7 @@ from codemode.server.guard import CLIENT_KEY, DISCONNECTED_KEY, Guard, allowed_h
 from sandbox.nursery import open_background_nursery
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Awaitable, Callable, Sequence
 
     from mcp.server.context import ServerRequestContext
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from codemode.server.guard import Receive, Scope, Send
     from codemode.server.handlers import CodeServer
 
-__all__ = ["PATH", "client_key", "disconnected", "listening_socket", "new_token", "serve_http"]
+__all__ = ["PATH", "client_key", "disconnected", "serve_http"]
 
 PATH: Final = "/mcp"
 MAX_BODY_BYTES: Final = 4_194_304
@@ -46,11 +45,6 @@ _KEEP_ALIVE_SECONDS: Final = 30.0
 _SESSION_HEADER: Final = "mcp-session-id"
 
 
-def new_token() -> str:
-    """Make a bearer token."""
-    return secrets.token_urlsafe(32)
-
-
 def client_key(context: ServerRequestContext[Any, Any]) -> ClientKey:
     """Tell clients apart: bounds are per token, logs per session where the protocol version has sessions."""
     request = context.request
@@ -62,26 +56,6 @@ def disconnected(context: ServerRequestContext[Any, Any]) -> trio.Event | None:
     """Return the event that is set when the client has closed the request; None where there is none."""
     event = None if context.request is None else context.request.scope.get(DISCONNECTED_KEY)
     return event if isinstance(event, trio.Event) else None
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """Bind to an address and listen; port 0 takes a free one.
-
-    Raises:
-        OSError: It cannot be bound.
-    """
-    family, kind, number, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    listener = socket.socket(family, kind, number)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(128)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 async def serve_http(

@@ -47,7 +47,8 @@ PER_PROGRAM = ("contextlib", "pprint", "random", "sys")
 """Modules built anew for each program, because they hold its streams or its random state."""
 
 _FILE_HINT = (
-    "programs have no file system; read and write with the file tools, for example await tools.read(file_path=...)"
+    "programs have no file system; "
+    "read and write with the file tools, for example await tools.read(file_path=...)"
 )
 _NETWORK_HINT = "programs have no network; use a tool, for example await tools.web_fetch(url=...)"
 _PROCESS_HINT = "programs cannot start processes; use a tool, for example await tools.bash(command=...)"

@@ -184,6 +184,13 @@ _LISTS: tuple[tuple[ModuleType, str], ...] = (
 def plain_members() -> dict[str, dict[str, object]]:
     """Return the members of every listed module; names this Python does not have yet are skipped."""
     return {
-        module.__name__: {name: getattr(module, name) for name in listed.split() if hasattr(module, name)}
+        module.__name__: {
+            name: _constant(getattr(module, name)) for name in listed.split() if hasattr(module, name)
+        }
         for module, listed in _LISTS
     }
+
+
+def _constant(member: object) -> object:
+    """Return a set as a frozen one: a program could change what every program of the process shares."""
+    return frozenset(member) if isinstance(member, set) else member

@@ -13,6 +13,7 @@ import keyword
 from typing import TYPE_CHECKING, Any
 
 from sandbox.facades.containers import deep_copy
+from sandbox.guards.attributes import read
 from sandbox.guards.ownership import adopt, class_dict, is_program_class, mark_class
 from sandbox.policy import names
 
@@ -24,6 +25,20 @@ def _check_fields(cls: type) -> None:
     annotations = class_dict(cls).get("__annotations__")
     for name in annotations if isinstance(annotations, dict) else ():
         _check_field_name(name)
+        _check_inherited(cls, name)
+
+
+def _check_inherited(cls: type, name: str) -> None:
+    """Refuse a field that would make trusted code read a guarded attribute of a foreign base.
+
+    The decorator takes what the class has under a field's name for the default, and the generated methods
+    read it from instances, both without a guard.
+    """
+    guarded = name in names.GUARDED_PUBLIC or names.is_private(name) or names.is_inspection_like(name)
+    metaclass: Any = type(cls)
+    lookups: tuple[type, ...] = (*cls.__mro__, *metaclass.__mro__)
+    if guarded and any(not is_program_class(base) and name in class_dict(base) for base in lookups):
+        raise TypeError(f"a field of {cls.__name__!r} cannot be called {name!r}: a base class uses that name")
 
 
 def _check_field_name(name: Any) -> None:
@@ -69,6 +84,8 @@ def make_dataclass(
     listed: list[tuple[Any, ...]] = [(item,) if isinstance(item, str) else tuple(item) for item in fields]
     for item in listed:
         _check_field_name(item[0])
+        for base in (object, *bases):
+            _check_inherited(base, item[0])
     cls = dataclasses.make_dataclass(
         cls_name, [item[0] if len(item) == 1 else item for item in listed], bases=bases, **options
     )
@@ -80,7 +97,9 @@ def make_dataclass(
 def _fields_of(obj: Any, function: str) -> tuple[dataclasses.Field[Any], ...]:
     if isinstance(obj, type) or not is_program_class(type(obj)) or not dataclasses.is_dataclass(obj):
         raise TypeError(f"{function}() should be called on dataclass instances")
-    return dataclasses.fields(obj)
+    # Of the class: an instance may hold something else under the same name.
+    kind: Any = type(obj)
+    return dataclasses.fields(kind)
 
 
 def asdict(obj: Any, *, dict_factory: Callable[..., Any] = dict) -> Any:
@@ -89,7 +108,7 @@ def asdict(obj: Any, *, dict_factory: Callable[..., Any] = dict) -> Any:
         [
             (
                 field.name,
-                _convert(getattr(obj, field.name), lambda part: asdict(part, dict_factory=dict_factory)),
+                _convert(read(obj, field.name), lambda part: asdict(part, dict_factory=dict_factory)),
             )
             for field in _fields_of(obj, "asdict")
         ]
@@ -100,7 +119,7 @@ def astuple(obj: Any, *, tuple_factory: Callable[..., Any] = tuple) -> Any:
     """Return the fields as a tuple, recursing into data classes, lists, tuples and dicts."""
     return tuple_factory(
         [
-            _convert(getattr(obj, field.name), lambda part: astuple(part, tuple_factory=tuple_factory))
+            _convert(read(obj, field.name), lambda part: astuple(part, tuple_factory=tuple_factory))
             for field in _fields_of(obj, "astuple")
         ]
     )
@@ -123,8 +142,15 @@ def _convert(value: Any, nested: Callable[[Any], Any]) -> Any:
 
 def replace(obj: Any, /, **changes: Any) -> Any:
     """Return a copy with some fields changed."""
-    _fields_of(obj, "replace")
-    return dataclasses.replace(obj, **changes)
+    for field in _fields_of(obj, "replace"):
+        if not field.init:
+            if field.name in changes:
+                raise TypeError(
+                    f"field {field.name} is declared with init=False, it cannot be specified with replace()"
+                )
+        elif field.name not in changes:
+            changes[field.name] = read(obj, field.name)
+    return type(obj)(**changes)
 
 
 def dataclasses_members() -> dict[str, object]:

@@ -9,7 +9,7 @@ import functools
 import importlib.resources
 import io
 import zoneinfo
-from typing import Any
+from typing import Any, NoReturn
 
 
 @functools.cache
@@ -20,33 +20,37 @@ def zone_data() -> dict[str, bytes]:
     return {key: root.joinpath("zoneinfo", *key.split("/")).read_bytes() for key in keys}
 
 
+class _ZoneInfoMeta(type):
+    """Makes `ZoneInfo(key)` answer from the fixed set."""
+
+    def __call__(cls, key: Any) -> Any:
+        """Return the zone of a key."""
+        if type(key) is not str:
+            raise TypeError(f"a time zone key is a string, not {type(key).__name__!r}")
+        return _zone(key)
+
+
+class ZoneInfo(zoneinfo.ZoneInfo, metaclass=_ZoneInfoMeta):
+    """A time zone of the IANA database, by its key; never one of a file."""
+
+    __module__ = "zoneinfo"
+
+    @classmethod
+    def no_cache(cls, *_: Any) -> NoReturn:
+        """Refuse: it would read a file."""
+        raise AttributeError("zones are made by ZoneInfo(key) here")
+
+    from_file = clear_cache = no_cache  # type: ignore[assignment]  # none of them is there
+
+
 @functools.cache
 def _zone(key: str) -> zoneinfo.ZoneInfo:
     data = zone_data().get(key)
     if data is None:
         raise zoneinfo.ZoneInfoNotFoundError(f"No time zone found with key {key}")
-    return zoneinfo.ZoneInfo.from_file(io.BytesIO(data), key=key)
-
-
-class _ZoneInfoMeta(type):
-    """Makes `ZoneInfo(key)` answer from the fixed set and `isinstance(x, ZoneInfo)` tell."""
-
-    def __call__(cls, key: Any) -> zoneinfo.ZoneInfo:
-        if type(key) is not str:
-            raise TypeError(f"a time zone key is a string, not {type(key).__name__!r}")
-        return _zone(key)
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, zoneinfo.ZoneInfo)
-
-    def __setattr__(cls, name: str, value: object) -> None:
-        raise AttributeError("class 'ZoneInfo' is read-only")
-
-
-class ZoneInfo(metaclass=_ZoneInfoMeta):
-    """A time zone of the IANA database, by its key."""
-
-    __slots__ = ()
+    from_file: Any = super(ZoneInfo, ZoneInfo).from_file
+    zone: zoneinfo.ZoneInfo = from_file(io.BytesIO(data), key=key)
+    return zone
 
 
 def available_timezones() -> set[str]:

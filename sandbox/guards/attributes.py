@@ -61,6 +61,7 @@ _IN_PLACE = frozenset(
         "delitem",
     ]
 )
+_SETTERS = frozenset({"__setattr__", "__delattr__"})
 _CHANGING = _IN_PLACE | {"__init__", "__setattr__", "__delattr__", "__post_init__"}
 _CLASS_HOOKS = frozenset(
     {"__init__", "__new__", "__setattr__", "__delattr__", "__getattr__", "__init_subclass__", "__post_init__"}
@@ -320,24 +321,13 @@ def _read_dunder(ob: Any, name: str) -> Any:
     if isinstance(ob, type):
         return _read_class_method(ob, name)
     found = _find(type(ob).__mro__, name)
-    if found is not None and is_program_class(found):
-        return getattr(ob, name)
     if is_program_instance(ob):
-        return (
-            _named_setter(getattr(ob, name), name)
-            if name in ("__setattr__", "__delattr__")
-            else _bound_or_new(ob, name)
-        )
-    if name in _CLASS_HOOKS or found is None:
-        if found is None:
-            return getattr(ob, name) if not isinstance(ob, FrozenModule) else _refuse_read(ob, name)
+        return _callable_by_program(getattr(ob, name), name, found or type(ob))
+    if found is None or name in _CLASS_HOOKS:
+        # Found by forwarding (`list[int].__setitem__`), or more than an operator would do.
         _refuse_read(ob, name)
     # Equal to the operator or builtin that calls it.
     return getattr(ob, name)
-
-
-def _bound_or_new(ob: Any, name: str) -> Any:
-    return _checked_new(getattr(ob, name)) if name == "__new__" else getattr(ob, name)
 
 
 def _read_text(ob: Any, name: str) -> Any:
@@ -354,51 +344,46 @@ def _read_text(ob: Any, name: str) -> Any:
 
 
 def _read_super(ob: Any, name: str) -> Any:
-    result = getattr(ob, name)
-    if name == "__new__":
-        return _checked_new(result)
-    if name in ("__setattr__", "__delattr__") and not isinstance(result, (types.MethodType, *_UNBOUND)):
-        return _named_setter(result, name)
-    if type(result) is types.FunctionType and not is_program_function(result):
-        start = _super_class.__get__(ob)
-        mro = _super_self_class.__get__(ob).__mro__
-        result = hardening.checked(result, _find(mro[mro.index(start) + 1 :], name) or start)
-    return _checked_unbound(result, name)
+    start = _super_class.__get__(ob)
+    mro = _super_self_class.__get__(ob).__mro__
+    found = _find(mro[mro.index(start) + 1 :], name)
+    return _callable_by_program(getattr(ob, name), name, found or start)
 
 
 def _read_class_method(ob: type, name: str) -> Any:
     found = _find(ob.__mro__, name)
     if found is None:
         raise AttributeError(f"type object {ob.__name__!r} has no attribute {name!r}")
-    if is_program_class(found):
-        return getattr(ob, name)
-    result = getattr(ob, name)
+    return _callable_by_program(getattr(ob, name), name, found)
+
+
+def _callable_by_program(result: Any, name: str, owner: type) -> Any:
+    """Return a special method in the form in which a program may call it.
+
+    A function of the program is returned as it is. Of any other, also one that a decorator of the standard
+    library put into a class of the program, the receiver and the attribute names are checked.
+    """
+    kind = type(result)
+    if is_program_function(result) or (kind is types.MethodType and is_program_function(result.__func__)):
+        return result
     if name == "__new__":
         return _checked_new(result)
-    if type(result) is types.FunctionType:
-        # A base written in Python does not check its receiver itself.
-        result = hardening.checked(result, found)
-    return _checked_unbound(result, name)
+    if kind in (types.MethodWrapperType, types.BuiltinMethodType, types.MethodType):
+        return _named_setter(result, name) if name in _SETTERS else result
+    if kind is types.FunctionType:
+        result = hardening.checked(result, owner)
+    return _checked_unbound(result, name) if name in _CHANGING and callable(result) else result
 
 
 def _checked_unbound(result: Any, name: str) -> Any:
     """Let a base's changing method act on the program's own objects and on plain containers only."""
-    if name not in _CHANGING or isinstance(result, types.MethodWrapperType | types.BuiltinMethodType):
-        return result
-    if isinstance(result, types.MethodType):
-        return result
-    if is_program_function(result):
-        return result
 
     def changing(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not (
-            is_program_instance(self)
-            or (type(self) in _PLAIN_CONTAINERS and name not in ("__setattr__", "__delattr__"))
-        ):
+        if not (is_program_instance(self) or (type(self) in _PLAIN_CONTAINERS and name not in _SETTERS)):
             raise TypeError(
                 f"{name} can be called on objects of this program's classes, not on {_describe(self)}"
             )
-        if name in ("__setattr__", "__delattr__"):
+        if name in _SETTERS:
             _check_settable(args)
         return result(self, *args, **kwargs)
 
@@ -421,9 +406,6 @@ def _check_settable(args: tuple[Any, ...]) -> None:
 
 
 def _checked_new(result: Callable[..., Any]) -> Any:
-    if is_program_function(result):
-        return result
-
     def new(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not (
             isinstance(cls, type)

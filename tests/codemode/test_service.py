@@ -11,7 +11,7 @@ import trio
 
 from codemode import ABSENT, AbortSignal, SessionLog, Settings, SettingsError, open_service
 from codemode.errors import ServiceClosedError
-from tool_bindings import Accept, Block, Deny, Output, ToolDefinition, ToolRegistry, text_block
+from tool_bindings import Accept, Ask, Block, Deny, Output, ToolDefinition, ToolRegistry, text_block
 from tool_bindings.spill import SpillStore
 
 
@@ -429,3 +429,23 @@ async def test_a_long_result_is_shown_in_part_and_kept_whole(registry, tmp_path)
     assert 2000 == len(outcome.result)
     assert len(shown.encode()) <= 1000
     assert len((tmp_path / "events.jsonl").read_bytes()) < 10_000
+
+
+async def test_the_wall_clock_stands_while_a_person_is_asked(registry):
+    class SlowPerson:
+        async def request(self, _request):
+            # Real time: it is the worker's wall clock that is the subject.
+            await trio.sleep(0.6)
+            return "allowed-once"
+
+    async def ask(call, proceed):
+        return Ask("may it?") if call.name == "add" else await proceed()
+
+    registry.on_pre_execute(ask)
+    registry.approval_provider = SlowPerson()
+    with SessionLog.in_memory() as log:
+        async with open_service(registry, session_log=log) as service:
+            patient = await service.run_code("return await tools.add(a=1, b=2)", wall_seconds=0.5)
+            impatient = await service.run_code("await tools.slow(ms=5000)", wall_seconds=0.2)
+    assert 3 == patient.result
+    assert "timeout" == impatient.failure.kind

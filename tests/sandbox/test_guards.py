@@ -147,25 +147,67 @@ def test_own_objects_can_be_written(setup, write, read, value):
 
 
 FROZEN_ATTACKS = """
-d.update({"k": 2}) | dict.update(d, {"k": 2}) | dict.setdefault(d, "z", 2) | dict.pop(d, "k") |
-dict.popitem(d) | dict.clear(d) dict.__setitem__(d, "k", 2) | dict.__delitem__(d, "k") | dict.__init__(d,
-{"z": 1}) | dict.__ior__(d, {"z": 1}) | d.__init__({"z": 1}) list.append(l, 1) | list.extend(l, [1]) |
-list.insert(l, 0, 1) | list.pop(l) | list.remove(l, 3) | list.clear(l) | list.sort(l) list.reverse(l) |
-list.__setitem__(l, 0, 1) | list.__delitem__(l, 0) | list.__iadd__(l, [1]) | list.__imul__(l, 2) |
-list.__init__(l, []) heapq.heapify(l) | heapq.heappush(l, 1) | heapq.heappop(l) | heapq.heapreplace(l, 1) |
-heapq.heappushpop(l, 9) | bisect.insort(l, 1) random.shuffle(l) | operator.setitem(d, "k", 2) |
-operator.iadd(l, [1]) | operator.imul(l, 2) operator.ior(d, {"z": 1}) | operator.delitem(l, 0) |
-collections.defaultdict.update(d, {"z": 1}) | collections.OrderedDict.update(d, {"z": 1})
-collections.Counter.update(d, {"k": 1}) | collections.OrderedDict.move_to_end(d, "k") | MyDict.update(d,
-{"k": 2}) | MyList.append(l, 1) super(type(d), d).update({"k": 2}) | super(type(l), l).append(1) |
-MyDict.low(d, {"k": 2}) | dict[str, int].update(d, {"k": 2}) functools.partial(list.append, l)(1) |
-list(map(list.append, [l], [1])) | methodcaller("append", 1)(l) | getattr(list, "append")(l, 1) d.k.x |
-l.__iadd__([1]) | setattr(d, "k", 1) | delattr(l, "x") | MutableSequence.append(l, 1) |
+d.update({"k": 2})
+dict.update(d, {"k": 2})
+dict.setdefault(d, "z", 2)
+dict.pop(d, "k")
+dict.popitem(d)
+dict.clear(d)
+dict.__setitem__(d, "k", 2)
+dict.__delitem__(d, "k")
+dict.__init__(d, {"z": 1})
+dict.__ior__(d, {"z": 1})
+d.__init__({"z": 1})
+list.append(l, 1)
+list.extend(l, [1])
+list.insert(l, 0, 1)
+list.pop(l)
+list.remove(l, 3)
+list.clear(l)
+list.sort(l)
+list.reverse(l)
+list.__setitem__(l, 0, 1)
+list.__delitem__(l, 0)
+list.__iadd__(l, [1])
+list.__imul__(l, 2)
+list.__init__(l, [])
+list[int].__setitem__(l, 0, 1)
+heapq.heapify(l)
+heapq.heappush(l, 1)
+heapq.heappop(l)
+heapq.heapreplace(l, 1)
+heapq.heappushpop(l, 9)
+bisect.insort(l, 1)
+random.shuffle(l)
+operator.setitem(d, "k", 2)
+operator.iadd(l, [1])
+operator.imul(l, 2)
+operator.ior(d, {"z": 1})
+operator.delitem(l, 0)
+collections.defaultdict.update(d, {"z": 1})
+collections.OrderedDict.update(d, {"z": 1})
+collections.OrderedDict.move_to_end(d, "k")
+collections.Counter.update(d, {"k": 1})
+MyDict.update(d, {"k": 2})
+MyList.append(l, 1)
+MyDict.low(d, {"k": 2})
+super(type(d), d).update({"k": 2})
+super(type(l), l).append(1)
+dict[str, int].update(d, {"k": 2})
+functools.partial(list.append, l)(1)
+list(map(list.append, [l], [1]))
+methodcaller("append", 1)(l)
+getattr(list, "append")(l, 1)
+d.k.x
+l.__iadd__([1])
+setattr(d, "k", 1)
+delattr(l, "x")
+MutableSequence.append(l, 1)
 MutableMapping.pop(d, "k")
-""".replace("\n", "|")  # program text, no SQL
+""".strip().splitlines()
 
 
-@pytest.mark.parametrize("attack", [part.strip() for part in FROZEN_ATTACKS.split("|") if part.strip()])
+@pytest.mark.parametrize("attack", FROZEN_ATTACKS)
 def test_a_frozen_value_cannot_be_changed(attack):
     before = {"k": 1}, [3, 1, 2]
     d, listed = freeze(before[0]), freeze(before[1])

@@ -385,6 +385,31 @@ async def test_a_deeply_nested_value_does_not_overflow_the_host():
     assert depth == levels + 1
 
 
+@pytest.mark.parametrize("count", [1, 50], ids=["one number", "many numbers"])
+async def test_integers_that_would_take_long_to_read_are_refused(count):
+    limits = Limits(wall_seconds=10, max_output_bytes=8_000_000)
+    numbers = b",".join([b"9" * (4_000_000 // count)] * count)
+    with trio.fail_after(5):
+        outcome = await outcome_of(sends(frame(b'[["done",{"value":[' + numbers + b"]}]]")), limits=limits)
+    assert "invalid-output" == outcome.failure.kind
+    assert "4000000 digits together; the limit is 200000 digits" in outcome.failure.message
+
+
+async def test_digits_in_a_text_are_no_integers():
+    limits = Limits(wall_seconds=10, max_output_bytes=8_000_000)
+    text = '\\"' + "9" * 1_000_000 + ",\\\\"
+    data = b'[["done",{"value":"' + text.encode() + b'"}]]'
+    outcome = await outcome_of(sends(frame(data)), limits=limits)
+    assert json.loads(data)[0][1]["value"] == outcome.value
+
+
+async def test_a_long_integer_below_the_bound_is_exact():
+    limits = Limits(wall_seconds=20, max_output_bytes=8_000_000)
+    data = b'[["done",{"value":[' + b"7" * 150_000 + b',"' + b"x" * 300_000 + b'"]}]]'
+    outcome = await outcome_of(sends(frame(data)), limits=limits)
+    assert (10**150_000 - 1) // 9 * 7 == outcome.value[0]
+
+
 async def test_a_large_frame_does_not_stop_other_tasks():
     limits = Limits(wall_seconds=20, max_output_bytes=8_000_000)
     data = frame(json.dumps([["done", {"value": ["x" * 1000] * 4000}]]).encode())

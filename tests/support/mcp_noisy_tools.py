@@ -27,6 +27,10 @@ def noisy(word: str) -> str:
     return word
 
 
+def _touch(name):
+    Path(name).touch()
+
+
 @registry.tool(concurrency_safe=True)
 async def hold(mark: str) -> None:
     """Leave one file when begun and another when stopped, and never end by itself."""
@@ -35,7 +39,7 @@ async def hold(mark: str) -> None:
         await trio.sleep_forever()
     finally:
         # Nothing may be awaited here any more.
-        Path(mark + ".stopped").touch()
+        _touch(mark + ".stopped")
 
 
 @registry.tool

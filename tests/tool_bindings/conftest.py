@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from tool_bindings import Output, ToolDefinition, ToolRegistry
+
+
+# Examples have no deadline: a busy machine would turn slow ones into failures.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 def make_tool(name="echo", execute=None, *, schema=None, parameters=None, render=None, **options):

@@ -133,8 +133,7 @@ class TestPatterns:
     """Foreign regular expressions run where they can be stopped."""
 
     @pytest.fixture(autouse=True)
-    def quick(self, monkeypatch):
-        monkeypatch.setattr(schema_process, "CHECK_SECONDS", 0.5)
+    def fresh(self):
         yield
         schema_process.schema_process.close()
 
@@ -148,10 +147,13 @@ class TestPatterns:
         assert "INVALID_TOOL_OUTPUT" == (await registry.dispatch("echo", {"x": "y"})).error.info.code
         assert not (await registry.dispatch("echo", {"x": "x"})).is_error
 
-    async def test_a_pattern_that_never_ends_fails_the_call_and_the_next_one_works(self, registry, define):
+    async def test_a_pattern_that_never_ends_fails_the_call_and_the_next_one_works(
+        self, registry, define, monkeypatch
+    ):
         """DESIGN section 7: patterns run under a time bound off the event loop's thread."""
         evil = {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(a+)+$"}}}
         registry.register(define("evil", parameters=evil))
+        assert not (await registry.dispatch("evil", {"s": "a"})).is_error
         ticks = []
 
         async def tick():
@@ -161,7 +163,9 @@ class TestPatterns:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(tick)
-            result = await registry.dispatch("evil", {"s": "a" * 60 + "!"})
+            with monkeypatch.context() as quick:
+                quick.setattr(schema_process, "CHECK_SECONDS", 0.5)
+                result = await registry.dispatch("evil", {"s": "a" * 60 + "!"})
             nursery.cancel_scope.cancel()
         assert "INVALID_ARGS" == result.error.info.code
         assert (

@@ -28,14 +28,13 @@ def output_schema(peer, name):
     return next(tool["outputSchema"] for tool in tools if tool["name"] == name)
 
 
-def test_the_handshake_names_the_server_and_what_it_can(fresh_peer):
+def test_a_server_without_tools_still_offers_run_code_and_ends_at_a_signal(fresh_peer):
     with fresh_peer("--tools", "none") as peer:
         tools = peer.ask("tools/list")["result"]["tools"]
         assert ["run_code"] == [tool["name"] for tool in tools]
         assert "There are no tools." in tools[0]["description"]
         assert {"code", "description"} == set(tools[0]["inputSchema"]["required"])
-        # Its own end of the pipe closed, the server leaves by itself.
-        peer.process.stdin.close()
+        peer.process.send_signal(signal.SIGTERM)
         assert 0 == peer.process.wait(20)
 
 
@@ -239,9 +238,3 @@ def test_a_client_that_disappears_takes_its_runs_along(
         assert (tmp_path / "d.stopped").exists()
         assert [] == descendants(peer.process)
         eventually(lambda: not any(alive(process) for process in below))
-
-
-def test_a_signal_ends_the_server_in_order(fresh_peer):
-    with fresh_peer("--tools", "none") as peer:
-        peer.process.send_signal(signal.SIGTERM)
-        assert 0 == peer.process.wait(20)
