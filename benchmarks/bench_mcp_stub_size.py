@@ -2,7 +2,7 @@
 
 Unit: bytes of UTF-8, for the recorded lists of public MCP servers in data/mcp-tool-lists.json.
 Method: `render_stubs` of their definitions, against the minified JSON list of name, description,
-inputSchema and outputSchema. Descriptions are the same text in both, so the part without them is shown too.
+inputSchema and outputSchema. Descriptions are the same text in both.
 Decision: above 60% together, stubs would not be worth having for MCP tools; see docs/mcp.md.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from tool_bindings import render_stubs
 from tool_bindings.mcp import parse_mcp_config
@@ -20,7 +21,7 @@ LISTS = Path(__file__).parent / "data" / "mcp-tool-lists.json"
 LIMIT_PERCENT = 60
 
 
-def measured(tools_by_server):
+def measured(tools_by_server: dict[str, list[dict[str, Any]]]) -> tuple[int, int]:
     """Return bytes of the minified list and of the stubs of all its tools."""
     definitions, listed = [], []
     for name, tools in tools_by_server.items():
@@ -31,7 +32,7 @@ def measured(tools_by_server):
     return len(minified.encode()), len(render_stubs(definitions).encode())
 
 
-def main():
+def main() -> int:
     """Print one line per server and one for all of them."""
     recorded = json.loads(LISTS.read_text(encoding="utf-8"))
     print(f"{'server':<40} {'tools':>5} {'list':>7} {'stubs':>7} {'':>5}")

@@ -10,6 +10,7 @@ Knows: texts and scores. Does not know: registries, how an answer reaches a prog
 
 from __future__ import annotations
 
+import difflib
 import functools
 import math
 import operator
@@ -48,6 +49,7 @@ _AFTER_PREPOSITION: Final = 0.6
 _VENDOR_WEIGHT: Final = 1.6
 _SYNONYM_WEIGHT: Final = 0.55
 _PART_WEIGHT: Final = 0.35
+_LIKENESS: Final = 0.7
 _REPETITION: Final = 0.93
 """What each earlier result that matches the same words leaves of a score."""
 _UNLIKELY_STEP: Final = 0.012
@@ -180,14 +182,8 @@ class Catalogue:
         return expanded
 
     def _spelled_like(self, word: str) -> dict[str, float]:
-        triples = _letter_triples(word)
-        near = {}
-        for known in self._postings:
-            own = _letter_triples(known)
-            likeness = len(own & triples) / len(own | triples)
-            if likeness > _PART_WEIGHT:
-                near[known] = likeness
-        return near
+        near = difflib.get_close_matches(word, self._postings, 3, _LIKENESS)
+        return {known: difflib.SequenceMatcher(None, word, known).ratio() for known in near}
 
     def _scored(self, word: str) -> Iterable[tuple[int, float]]:
         postings = self._postings[word]
@@ -289,9 +285,3 @@ def _unlikelihood(name: str) -> int:
     return min(
         (order for order, verb in enumerate(_LIKELIEST_FIRST) if verb in words), default=len(_LIKELIEST_FIRST)
     )
-
-
-@functools.lru_cache(maxsize=8192)
-def _letter_triples(text: str) -> frozenset[str]:
-    plain = f" {text} "
-    return frozenset(plain[start : start + 3] for start in range(len(plain) - 2))

@@ -93,6 +93,7 @@ class Settings:
             parked_workers=self.parked_workers,
             max_concurrent_runs=self.max_concurrent_runs,
             max_queued_runs=self.max_queued_runs,
+            grace_seconds=self.grace_seconds,
         )
 
     def _whole(self, name: str, minimum: int) -> None:

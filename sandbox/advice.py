@@ -140,6 +140,7 @@ _FROM_MODULES: Final = {
     "suppress": "contextlib",
 }
 """Names that programs tend to forget to import, and where they are."""
+_DATETIME: Final = " and write datetime.datetime.now(), or add `from datetime import datetime`"
 _CALLERS: Final = frozenset(
     {"call_tool", "calltool", "invoke", "invoketool", "runtool", "usetool", "executetool", "mcp", "calltools"}
     | {"functions", "usemcptool", "tool", "api", "client", "agent", "session", "toolcall"}
@@ -160,7 +161,7 @@ def unknown_name(name: str, bound: frozenset[str], around: Surroundings) -> str 
     if (label := _same_member(name, around)) is not None:
         return f"write `await {label}(...)`"
     if name in around.modules:
-        return f"add `import {name}`" if name != "datetime" else "add `from datetime import datetime`"
+        return f"add `import {name}`" + _DATETIME * (name == "datetime")
     if _FROM_MODULES.get(name) in around.modules:
         return f"add `from {_FROM_MODULES[name]} import {name}`"
     near = difflib.get_close_matches(name, bound, 1, _NEAR)
@@ -387,7 +388,7 @@ def _missing_attribute(failed: Failed) -> str | None:
     if type(name) is not str:
         return None
     if isinstance(value, BaseException) and type(value).__name__ in failed.around.names:
-        return _error_as_value(f"'{type(value).__name__}'")
+        return _missing_on_error(failed, value, where)
     if type(value) in _DICTS:
         return _missing_on_dict(value, where, name)
     if type(value) in _LISTS:
@@ -596,6 +597,16 @@ def _not_usable(failed: Failed) -> str | None:
         if found and type(value) in (int, float, bool, type(None)):
             return f"`{_code(node)}` is {_described(value)}"
     return None
+
+
+def _missing_on_error(failed: Failed, error: BaseException, where: str) -> str | None:
+    kind = type(error).__name__
+    handlers = (node.name for node in ast.walk(failed.tree) if isinstance(node, ast.ExceptHandler))
+    if where not in handlers:
+        return _error_as_value(f"'{kind}'")
+    own = sorted(name for name in vars(error) if name[:1] != "_")
+    more = f"; it has {', '.join(f'`{where}.{name}`' for name in own)}" if own else ""
+    return f"`str({where})` is its text{more}"
 
 
 def _error_as_value(text: str) -> str:

@@ -50,6 +50,9 @@ _UNITS_PER_TURN: Final = 256
 """Frames, messages and 4 KiB pieces of frames a reader takes before it lets other tasks run. About 2 ms."""
 _UNIT_BYTES: Final = 4096
 
+_SHORTEST_GRACE_SECONDS: Final = 0.01
+"""Least time between two reports of a stuck call, so that a grace of 0 is no busy loop. Arbitrary."""
+
 LogListener = Callable[[str], None]
 StuckCallListener = Callable[[HostCall, float], None]
 """Gets a call whose function goes on after its run has ended, and for how many seconds by now."""
@@ -225,7 +228,7 @@ class Run:
         # Goes on in a cancelled run, whose caller waits for these calls all the same.
         with trio.CancelScope(shield=True) as self._stuck:
             while self._calls:
-                await trio.sleep(self._grace_seconds)
+                await trio.sleep(max(self._grace_seconds, _SHORTEST_GRACE_SECONDS))
                 for request, _ in tuple(self._calls.values()):
                     self._on_stuck_call(request, trio.current_time() - began)
 
@@ -257,13 +260,19 @@ class Run:
         Args:
             messages: The rest of a frame that an earlier reader began.
         """
+        # One for the task and not for each call: only a call that waits can be given up, and by then
+        # this task is that call's own and will never read again.
+        with trio.CancelScope() as scope:
+            await self._read_in(scope, messages)
+
+    async def _read_in(self, scope: trio.CancelScope, messages: Iterator[Any]) -> None:
         try:
             while True:
                 for message in messages:
                     if self._units > _UNITS_PER_TURN:
                         await self._rest()
                     self._units += 1
-                    if await self._act(wire.parse_message(message), messages) or self._over:
+                    if await self._act(wire.parse_message(message), messages, scope) or self._over:
                         return
                 self._flush()
                 payload = await self._next_payload()
@@ -343,10 +352,10 @@ class Run:
             )
             self._over = True
 
-    async def _act(self, message: wire.FromWorker, rest: Iterator[Any]) -> bool:
+    async def _act(self, message: wire.FromWorker, rest: Iterator[Any], scope: trio.CancelScope) -> bool:
         """Act on one message; returns whether this reader is done with reading."""
         if isinstance(message, wire.Call):
-            return await self._serve(message, rest)
+            return await self._serve(message, rest, scope)
         if isinstance(message, wire.Log):
             exceeded = self._ledger.add(message.text)
             if self._on_log is not None:
@@ -376,12 +385,12 @@ class Run:
 
     # ---- host calls
 
-    async def _serve(self, call: wire.Call, rest: Iterator[Any]) -> bool:
+    async def _serve(self, call: wire.Call, rest: Iterator[Any], scope: trio.CancelScope) -> bool:
         """Serve one call, in this task; returns whether another reader took over meanwhile."""
-        if (answer := self._accept(call)) is None:
+        if (accepted := self._accept(call)) is None:
             return False
-        scope = trio.CancelScope()
-        self._calls[call.id] = (answer[0], scope)
+        request, answer = accepted
+        self._calls[call.id] = (request, scope)
         handed_over = False
 
         def hand_over() -> None:
@@ -390,20 +399,17 @@ class Run:
             self._flush()
             self._tasks.start_soon(self._read, rest)
 
-        reply = None
         try:
-            with scope:
-                try:
-                    value = await await_noticing(answer[1], hand_over)
-                except HostFunctionError as error:
-                    reply = _error_message(call.id, str(error))
-                else:
-                    reply = self._result_message(call, value)
+            value = await await_noticing(answer, hand_over)
+        except HostFunctionError as error:
+            reply = _error_message(call.id, str(error))
+        else:
+            reply = self._result_message(call, value)
         finally:
             del self._calls[call.id]
             if self._stuck is not None and not self._calls:
                 self._stuck.cancel()
-        if reply is not None and not self._over:
+        if not self._over:
             self._post(reply)
             if handed_over:
                 await self._flush_together()

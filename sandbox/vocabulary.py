@@ -7,11 +7,12 @@ Knows: the shapes. Does not know: processes, frames, tools.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Literal
 
-from sandbox.limits import Limits
+from sandbox.limits import LimitError, Limits
 from sandbox.preflight import Parameters
 from sandbox.values import JsonValue
 
@@ -220,3 +221,18 @@ class SandboxSettings:
     """Runs that may wait for a worker; one more raises `SandboxBusyError`."""
     grace_seconds: float = 5.0
     """Time between two reports of a host function that goes on after its run has ended, in seconds."""
+
+    def __post_init__(self) -> None:
+        for name, minimum in (("parked_workers", 0), ("max_concurrent_runs", 1), ("max_queued_runs", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < minimum:
+                raise LimitError(name, f"{name} must be a whole number of at least {minimum}, not {value!r}")
+        if type(self.grace_seconds) not in (int, float) or not 0 <= self.grace_seconds < math.inf:
+            raise LimitError(
+                "grace_seconds",
+                f"grace_seconds must be a number of seconds, 0 or more, not {self.grace_seconds!r}",
+            )
+        if self.isolation not in ("require", "best-effort"):
+            raise LimitError(
+                "isolation", f"isolation must be 'require' or 'best-effort', not {self.isolation!r}"
+            )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["FullSchema"]
 
 MAX_DEPTH: Final = 500
-"""Levels of a schema or of a value that jsonschema, which recurses, is given (half of what the interpreter allows)."""
+"""Levels of a schema or of a value that jsonschema, which recurses, is given (half of what Python allows)."""
 
 _SHOWN_CHARS: Final = 200
 """Characters shown of a message that jsonschema wrote; it repeats whole values in it (arbitrary)."""

@@ -1,6 +1,7 @@
 """What an HTTP server needs before it is one: a socket that listens, and a token.
 
-Knows: addresses, randomness. Does not know: HTTP. Loads nothing heavy, so that a wrong address is told at once.
+Knows: addresses, randomness. Does not know: HTTP. Loads nothing heavy, so that a wrong address is told
+at once.
 """
 
 from __future__ import annotations

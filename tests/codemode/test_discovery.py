@@ -94,7 +94,7 @@ def test_an_entry_has_what_the_first_call_needs(catalogue):
         "name": "github_create_issue",
         "signature": "github_create_issue(*, name: str, fields: dict[str, Any] = ...) -> dict[str, Any]"
         "  # keys: id, url",
-        "description": "Create a issue in Github.",
+        "description": "Add a new issue to Github.",
     } == entry
     assert "async def github_create_issue(" in catalogue.describe("github_create_issue")
     assert None is catalogue.describe("github")

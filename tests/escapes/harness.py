@@ -14,9 +14,9 @@ import os
 import resource
 import select
 import signal
-import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sandbox import values
@@ -279,7 +279,7 @@ def run_program(source: str) -> Outcome:
                     )
     except OutputLimitError:
         return Outcome("output-limit", logs="".join(logs))
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  # a program may raise anything
         kind, message, line, hint, frames = describe_exception(error, source)
         status = "memory-limit" if isinstance(error, MemoryError) else "exception"
         return Outcome(
@@ -386,9 +386,5 @@ def _collect(child: int, reader: int, seconds: float, expected: int) -> list[Out
 
 def load(name: str) -> list[dict[str, Any]]:
     """Return the items of a data file."""
-    path = os.path.join(os.path.dirname(__file__), "..", "data", name)
-    with open(path, encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines if line.strip()]
-
-
-sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
+    text = (Path(__file__).parent.parent / "data" / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.split("\n") if line.strip()]

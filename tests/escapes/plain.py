@@ -32,7 +32,7 @@ class _Returns(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
 
-    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef
+    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # noqa: N815  # names of ast
 
 
 class _PlainTools:

@@ -21,9 +21,16 @@ from sandbox.guards.readonly import FrozenModule, members_of
 from sandbox.policy import names
 
 _FORBIDDEN = (
-    types.ModuleType, types.FrameType, types.CodeType, asyncio.AbstractEventLoop,
-    importlib.machinery.ModuleSpec, importlib.machinery.BuiltinImporter, io.FileIO, io.BufferedWriter, io.TextIOWrapper,
-)  # fmt: skip
+    types.ModuleType,
+    types.FrameType,
+    types.CodeType,
+    asyncio.AbstractEventLoop,
+    importlib.machinery.ModuleSpec,
+    importlib.machinery.BuiltinImporter,
+    io.FileIO,
+    io.BufferedWriter,
+    io.TextIOWrapper,
+)
 _SKIPPED_CALLS = frozenset(
     {
         "exit",
@@ -72,7 +79,7 @@ def permitted(ob: Any) -> Iterator[tuple[str, Any]]:
     """Yield every attribute of `ob` that some program text reads."""
     try:
         listed = members_of(ob) if isinstance(ob, FrozenModule) else dir(ob)
-    except Exception:
+    except Exception:  # noqa: BLE001  # attributes may raise anything
         return
     for name in {*listed, *names.READABLE_ATTRIBUTES}:
         if name[:1] == names.HOOK_PREFIX:
@@ -80,7 +87,7 @@ def permitted(ob: Any) -> Iterator[tuple[str, Any]]:
         native = name[:1] != "_" and name not in names.GUARDED_PUBLIC and not names.is_inspection_like(name)
         try:
             value = getattr(ob, name) if native else attributes.read(ob, name)
-        except Exception:
+        except Exception:  # noqa: BLE001  # as above
             continue
         yield name, value
 

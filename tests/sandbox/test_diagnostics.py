@@ -61,7 +61,13 @@ def test_frozen_values_are_called_what_they_look_like():
 
 
 def test_only_program_frames_are_shown_with_their_own_names():
-    source = "class A:\n    def m(self):\n        return sorted([3, 1], key=self.k)\n    def k(self, x):\n        raise KeyError(x)\nA().m()"
+    source = """\
+class A:
+    def m(self):
+        return sorted([3, 1], key=self.k)
+    def k(self, x):
+        raise KeyError(x)
+A().m()"""
     found = failure_of(source)
     assert [(6, "<module>"), (3, "A.m"), (5, "A.k")] == [frame[:2] for frame in found.frames]
     assert ("KeyError", 5, "raise KeyError(x)") == (found.error_type, found.line, found.frames[-1].text)
@@ -87,6 +93,11 @@ def test_text_names_and_tracebacks_are_bounded():
 
 
 def test_looking_for_a_hint_runs_no_program_code():
-    source = "class D(dict):\n    def __iter__(self): raise SystemExit('ran')\n    def keys(self): raise SystemExit('ran')\nd = D()\nd['x']"
+    source = """\
+class D(dict):
+    def __iter__(self): raise SystemExit('ran')
+    def keys(self): raise SystemExit('ran')
+d = D()
+d['x']"""
     found = failure_of(source)
     assert ("KeyError", None) == (found.error_type, found.hint)

@@ -46,11 +46,20 @@ def error_of(source, **bindings):
 @pytest.mark.parametrize(
     "read",
     [
-        "random.Random()._randbelow", "collections.Counter._keep_positive", "statistics.NormalDist()._mu", "(1)._x", "print._x",
-        "json._default_decoder", "(lambda: 1).__wrapped__", "int.mro()", "json.dumps.__annotations__",
-        "type(x for x in []).throw", "memoryview(b'a').obj", "(1).__init__",
+        "random.Random()._randbelow",
+        "collections.Counter._keep_positive",
+        "statistics.NormalDist()._mu",
+        "(1)._x",
+        "print._x",
+        "json._default_decoder",
+        "(lambda: 1).__wrapped__",
+        "int.mro()",
+        "json.dumps.__annotations__",
+        "type(x for x in []).throw",
+        "memoryview(b'a').obj",
+        "(1).__init__",
     ],
-)  # fmt: skip
+)
 def test_private_and_internal_attributes_of_foreign_objects_are_refused(read):
     kind, _ = error_of(f"import random, collections, statistics, json\n{read}")
     assert "AttributeError" == kind
@@ -94,7 +103,10 @@ def test_an_attribute_name_must_be_exactly_a_string():
 
 
 def test_documented_named_tuple_attributes_are_read_in_source_and_not_by_string():
-    source = "from collections import namedtuple\nP = namedtuple('P', 'x')\nreturn [P(1)._asdict(), hasattr(P, '_make')]"
+    source = """\
+from collections import namedtuple
+P = namedtuple('P', 'x')
+return [P(1)._asdict(), hasattr(P, '_make')]"""
     assert [{"x": 1}, False] == run(source)
 
 
@@ -118,10 +130,17 @@ def test_documented_named_tuple_attributes_are_read_in_source_and_not_by_string(
 @pytest.mark.parametrize(
     "form",
     [
-        "T = 1", "T += 1", "T: int = 1", "del T", "for T in [1]:\n    pass", "[0 for T in [1]]", "a, T = 1, 2", "*T, = [1]",
+        "T = 1",
+        "T += 1",
+        "T: int = 1",
+        "del T",
+        "for T in [1]:\n    pass",
+        "[0 for T in [1]]",
+        "a, T = 1, 2",
+        "*T, = [1]",
         "import contextlib\nwith contextlib.nullcontext(1) as T:\n    pass",
     ],
-)  # fmt: skip
+)
 def test_nothing_of_the_sandbox_can_be_written_or_deleted(target, form):
     kind, _ = error_of("import json, collections\n" + form.replace("T", target), host=object())
     assert kind in ("AttributeError", "TypeError")
@@ -240,7 +259,10 @@ def test_an_exception_class_the_worker_binds_may_be_inherited():
 
 
 def test_type_has_one_argument_and_still_recognises_classes():
-    source = "return [isinstance(int, type), isinstance(1, type), type(int) is type(str), type(1) is int, issubclass(int, object), type(type) is type]"
+    source = (
+        "return [isinstance(int, type), isinstance(1, type), type(int) is type(str), type"
+        "(1) is int, issubclass(int, object), type(type) is type]"
+    )
     assert [True, False, True, True, True, True] == run(source)
 
 

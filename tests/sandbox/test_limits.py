@@ -77,6 +77,26 @@ def test_an_unknown_limit_is_answered_with_the_known_ones():
         Limits().tightened(walls=3)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"parked_workers": -1},
+        {"parked_workers": True},
+        {"max_concurrent_runs": 0},
+        {"max_queued_runs": 1.5},
+        {"grace_seconds": -1},
+        {"grace_seconds": math.nan},
+        {"isolation": "none"},
+    ],
+    ids=repr,
+)
+def test_a_setting_without_a_valid_value_is_refused_by_its_name(wrong):
+    (name,) = wrong
+    with pytest.raises(LimitError, match=f"{name} must be") as caught:
+        SandboxSettings(**wrong)
+    assert name == caught.value.setting
+
+
 # ---- compute time
 
 SURVIVORS = {

@@ -354,12 +354,11 @@ async def test_nothing_is_left_of_a_closed_sandbox():
 async def test_descriptors_do_not_grow_with_runs():
     async with sandbox_of() as sandbox:
         await sandbox.run(Program("1"))
-        await eventually(lambda: len(processes.workers()) == 2)
+        await eventually(lambda: len(sandbox._pool._parked) == 2)
         before = len(processes.descriptors())
         for _ in range(20):
             await sandbox.run(Program("1"))
-        await eventually(lambda: len(processes.workers()) == 2)
-        assert before == len(processes.descriptors())
+        await eventually(lambda: len(processes.descriptors()) == before)
 
 
 async def test_closing_settles_what_runs_and_what_waits():

@@ -40,17 +40,30 @@ def fork_servers() -> list[psutil.Process]:
     """Return the processes that fork workers, one per sandbox: the last in line before the workers."""
     found = []
     for child in psutil.Process().children():
-        if "sandbox.zygote" not in " ".join(child.cmdline()):
-            continue
-        grandchildren = child.children()
-        # In its own namespaces the one that was started only waits for the one that forks.
-        waits = len(grandchildren) == 1 and _pid_namespace(child) != _pid_namespace(grandchildren[0])
-        found.append(grandchildren[0] if waits else child)
+        try:
+            if "sandbox.zygote" in " ".join(child.cmdline()):
+                found.append(_forking(child))
+        except (psutil.NoSuchProcess, FileNotFoundError):
+            continue  # It ended while we looked.
     return found
 
 
 def workers() -> list[psutil.Process]:
-    return [worker for server in fork_servers() for worker in server.children()]
+    """Return every worker there is, parked, busy, or on its way."""
+    found = []
+    for server in fork_servers():
+        try:
+            found += server.children()
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def _forking(started: psutil.Process) -> psutil.Process:
+    # In its own namespaces the process that was started only waits for the one that forks.
+    children = started.children()
+    waits = len(children) == 1 and _pid_namespace(started) != _pid_namespace(children[0])
+    return children[0] if waits else started
 
 
 def _pid_namespace(process: psutil.Process) -> Path:

@@ -7,7 +7,6 @@ from hypothesis import settings
 
 from tool_bindings import Output, ToolDefinition, ToolRegistry
 
-
 # Examples have no deadline: a busy machine would turn slow ones into failures.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.values import FrozenDict
+from sandbox.values import FrozenDict, encode
 from tool_bindings import (
     ALLOW,
     Allow,
     Ask,
     Deny,
     ErrorInfo,
+    JsonValue,
     ScriptedApproval,
     ToolErrorRecord,
 )
@@ -426,3 +427,23 @@ class TestArguments:
         assert 4 == len(seen)
         assert all(each is seen[0] for each in seen)
         assert FrozenDict is type(seen[0])
+
+    async def test_arguments_and_values_of_any_depth_go_all_the_way(self, registry):
+        """Issue 5: depth 20 000, through a raw annotation and through a converted one."""
+
+        @registry.tool
+        async def echo(value: JsonValue) -> JsonValue:
+            return value
+
+        @registry.tool
+        async def wrap(values: list[JsonValue]) -> list[JsonValue]:
+            return values
+
+        deep: JsonValue = "x"
+        for level in range(20_000):
+            deep = [deep] if level % 2 else {"k": deep}
+        result = await registry.dispatch("echo", {"value": deep})
+        assert encode(deep) == encode(result.value)
+        assert len(result.content[0]["text"]) < 17_000
+        result = await registry.dispatch("wrap", {"values": [deep]})
+        assert encode([deep]) == encode(result.value)

@@ -61,18 +61,17 @@ async def test_an_exclusive_call_runs_alone_and_in_order():
 async def test_a_cancelled_exclusive_call_lets_the_next_one_through():
     client = Clients(Bounds()).of(ClientKey("a"))
     with trio.CancelScope() as scope:
-        async with client.turn(exclusive=False):
-            async with trio.open_nursery() as nursery:
-                scope_of_waiter = trio.CancelScope()
+        async with client.turn(exclusive=False), trio.open_nursery() as nursery:
+            scope_of_waiter = trio.CancelScope()
 
-                async def wait():
-                    with scope_of_waiter:
-                        async with client.turn(exclusive=True):
-                            pytest.fail("the first call still runs")
+            async def wait():
+                with scope_of_waiter:
+                    async with client.turn(exclusive=True):
+                        pytest.fail("the first call still runs")
 
-                nursery.start_soon(wait)
-                await trio.testing.wait_all_tasks_blocked()
-                scope_of_waiter.cancel()
+            nursery.start_soon(wait)
+            await trio.testing.wait_all_tasks_blocked()
+            scope_of_waiter.cancel()
     assert not scope.cancelled_caught
     async with client.turn(exclusive=True):
         pass

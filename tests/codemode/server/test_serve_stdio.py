@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -28,12 +30,21 @@ def output_schema(peer, name):
     return next(tool["outputSchema"] for tool in tools if tool["name"] == name)
 
 
-def test_a_server_without_tools_still_offers_run_code_and_ends_at_a_signal(fresh_peer):
-    with fresh_peer("--tools", "none") as peer:
-        tools = peer.ask("tools/list")["result"]["tools"]
-        assert ["run_code"] == [tool["name"] for tool in tools]
-        assert "There are no tools." in tools[0]["description"]
-        assert {"code", "description"} == set(tools[0]["inputSchema"]["required"])
+def test_servers_behind_the_server_are_called_and_their_changes_announced(fresh_peer, tmp_path):
+    server = Path(__file__).resolve().parents[2] / "support" / "mcp_test_server.py"
+    entry = {"command": sys.executable, "args": [str(server), "--wire", "change"]}
+    config = tmp_path / "servers.json"
+    config.write_text(json.dumps({"mcpServers": {"w": entry}}))
+    with fresh_peer("--tools", "none", "--mcp", str(config)) as peer:
+        (tool,) = peer.ask("tools/list")["result"]["tools"]
+        assert "async def mcp__w__x" in tool["description"]
+        result = peer.run("return (await tools.mcp__w__x())['content'][0]['type']")
+        assert "text" == result["structuredContent"]["result"]
+        while not peer.notifications:
+            peer.ask("ping")
+        assert ["notifications/tools/list_changed"] == [each["method"] for each in peer.notifications]
+        (tool,) = peer.ask("tools/list")["result"]["tools"]
+        assert "async def mcp__w__y" in tool["description"]
         peer.process.send_signal(signal.SIGTERM)
         assert 0 == peer.process.wait(20)
 
