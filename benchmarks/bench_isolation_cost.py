@@ -10,8 +10,8 @@ ways take turns, one of each per round, so that what else the machine does hits 
     fork        the host asks a plain, single-threaded process with the same modules to fork; the child
                 writes one byte and ends. The least that a process per run could cost without parking.
 
-The answers are of the quietest quarter of the rounds, those that took the least time together: the machine may
-be busy with other things, and what those cost is not the question.
+The answers are of the quietest quarter of the rounds, those that took the least time together: the machine
+may be busy with other things, and what those cost is not the question.
 
 Then the time each step of the kernel wall takes, in microseconds, in a fresh fork.
 

@@ -45,6 +45,7 @@ class Bridge:
         token: The outer call's dispatch token.
         sink: Where events go.
         max_parallel: See `Settings.max_parallel_sub_calls`.
+        grace_seconds: See `Settings.grace_seconds`.
         session: What tools see as their session.
         scope: Registry scope of the run.
         log_shaper: Shapes what the log keeps of each call, off the program's path.
@@ -60,6 +61,7 @@ class Bridge:
         token: DispatchToken,
         sink: EventSink,
         max_parallel: int,
+        grace_seconds: float,
         session: object = None,
         scope: Any = None,
         log_shaper: LogShaper | None = None,
@@ -73,6 +75,7 @@ class Bridge:
         self._session = session
         self._scope = scope
         self._lane = Lane(max_parallel)
+        self._grace_seconds = grace_seconds
         self._log_shaper = log_shaper
         self._numbers = 0
         self._running: dict[str, AbortSignal] = {}
@@ -176,6 +179,7 @@ class Bridge:
             provenance="code",
             run_id=self._run_id,
             approval_pending=call.hold_wall,
+            grace_seconds=self._grace_seconds,
         )
         await dispatch.prepare()
         self._lane.started(ticket)
@@ -205,7 +209,8 @@ class Bridge:
         self._contexts.extend((number, context) for context in result.additional_contexts)
 
     def _is_exclusive(self, call: HostCall) -> bool:
-        return self._registry.execution_mode(call.member, call.arguments, self._scope) == "exclusive"
+        mode = self._registry.execution_mode(call.member, call.arguments, self._scope, nested=True)
+        return mode == "exclusive"
 
     def _abandon(self, ticket: Ticket, signal: AbortSignal) -> None:
         if not self._lane.give_up(ticket):

@@ -15,6 +15,7 @@ from codemode.session_events import APPEND
 
 if TYPE_CHECKING:
     from codemode.session_log import SessionLog
+    from tool_bindings.redaction import SecretMasker
 
 EventListener = Callable[[dict[str, Any]], None]
 
@@ -28,9 +29,12 @@ class EventSink:
     A listener that raises is logged and never reaches the run.
     """
 
-    def __init__(self, log: SessionLog | None, listener: EventListener | None) -> None:
+    def __init__(
+        self, log: SessionLog | None, listener: EventListener | None, masker: SecretMasker | None = None
+    ) -> None:
         self._log = log
         self._listener = listener
+        self._masker = masker
         self._numbers = itertools.count()
         self._turns = itertools.count()
         self.wanted = log is not None or listener is not None
@@ -50,6 +54,8 @@ class EventSink:
             surface: Whether the event takes part in what a model sees.
             sources: Numbers of the events this one comes from.
         """
+        if self._masker is not None:
+            data = self._masker.mask(data)  # type: ignore[assignment, arg-type]  # a record stays a record
         if self._log is not None:
             event = self._log.append(name, data, APPEND if surface else None, sources)
         else:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from codemode.receipts import CallRecord
     from sandbox.isolation.plan import StepReport
+    from tool_bindings.redaction import SecretMasker
 
 _ABORT_CODES: Final = ("ABORTED", "ABORTED_BEFORE_DISPATCH")
 NO_OUTPUT: Final = "(run_code completed with no output)"
@@ -78,6 +79,7 @@ def run_outcome(
     calls: list[CallRecord],
     isolation: tuple[str, ...],
     duration_ms: float,
+    masker: SecretMasker | None = None,
 ) -> RunOutcome:
     """Put together what the program did and what policies made of it; policies have the last word.
 
@@ -88,6 +90,7 @@ def run_outcome(
         calls: The receipt.
         isolation: Names of the walls that stood.
         duration_ms: How long it took.
+        masker: Hides secrets in everything but the result.
     """
     failure = None if outcome is None else outcome.failure
     logs: Sequence[str] = () if outcome is None else outcome.logs
@@ -104,7 +107,33 @@ def run_outcome(
         failure = None
         hint = None if outcome is None else outcome.hint
     content: list[dict[str, Any]] = [dict(block) for block in result.content]
+    if masker is not None:
+        logs = [masker.mask_text(line) for line in logs]
+        failure = None if failure is None else _masked_failure(failure, masker)
+        content = masker.mask(content)  # type: ignore[assignment, arg-type]  # blocks stay blocks
+        calls = [_masked_call(call, masker) for call in calls]
+        hint = None if hint is None else masker.mask_text(hint)
     return RunOutcome(run_id, list(logs), value, failure, calls, content, isolation, duration_ms, hint)
+
+
+def _masked_failure(failure: Failure, masker: SecretMasker) -> Failure:
+    return dataclasses.replace(
+        failure,
+        message=masker.mask_text(failure.message),
+        hint=None if failure.hint is None else masker.mask_text(failure.hint),
+        traceback=tuple(
+            dataclasses.replace(frame, text=masker.mask_text(frame.text)) for frame in failure.traceback
+        ),
+    )
+
+
+def _masked_call(call: CallRecord, masker: SecretMasker) -> CallRecord:
+    message = call.error_message
+    return dataclasses.replace(
+        call,
+        arguments=masker.mask(call.arguments),
+        error_message=None if message is None else masker.mask_text(message),
+    )
 
 
 def _policy_failure(result: ToolFailure) -> Failure:

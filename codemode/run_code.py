@@ -96,16 +96,25 @@ class RunCodeTool:
         sandbox: Where programs run.
         sink: Where nested calls' events go.
         max_parallel: See `Settings.max_parallel_sub_calls`.
+        grace_seconds: See `Settings.grace_seconds`.
         session: What tools see as their session.
     """
 
     def __init__(
-        self, registry: ToolRegistry, sandbox: Sandbox, sink: EventSink, *, max_parallel: int, session: object
+        self,
+        registry: ToolRegistry,
+        sandbox: Sandbox,
+        sink: EventSink,
+        *,
+        max_parallel: int,
+        grace_seconds: float,
+        session: object,
     ) -> None:
         self._registry = registry
         self._sandbox = sandbox
         self._sink = sink
         self._max_parallel = max_parallel
+        self._grace_seconds = grace_seconds
         self._session = session
         self._requests: dict[str, RunRequest] = {}
         self._catalogues = Catalogues()
@@ -202,6 +211,7 @@ class RunCodeTool:
             token=token,
             sink=self._sink,
             max_parallel=self._max_parallel,
+            grace_seconds=self._grace_seconds,
             session=self._session,
             scope=request.scope,
             log_shaper=shaper,

@@ -17,6 +17,7 @@ from codemode.check import check_program
 from codemode.errors import ServiceClosedError, SettingsError, translate
 from codemode.events import EventListener, EventSink
 from codemode.outcome import RunOutcome, active_walls, run_outcome
+from codemode.policies import installed
 from codemode.prompt import PROMPT_BYTES, render_prompt
 from codemode.run_code import RunCodeTool, RunRequest
 from codemode.settings import Settings
@@ -26,17 +27,16 @@ from sandbox.limits import LimitError
 from sandbox.nursery import open_background_nursery
 from sandbox.supervisor import Sandbox, Stop, open_sandbox
 from tool_bindings.registry import RUN_CODE, ToolRegistry
-from tool_bindings.spill import SpillPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 
     from codemode.helpers import ProgressListener
-    from codemode.log_shaping import DispatchLogEntry
     from codemode.log_shaping import LogListener as DispatchLogListener
     from codemode.session_log import SessionLog
     from sandbox.vocabulary import Failure
     from tool_bindings.abort import AbortSignal
+    from tool_bindings.redaction import SecretMasker
     from tool_bindings.results import ToolResult
     from tool_bindings.spill import SpillStore
 
@@ -69,15 +69,23 @@ class CodeService:
         settings: Settings,
         sink: EventSink,
         session_log: SessionLog | None,
+        masker: SecretMasker | None = None,
     ) -> None:
         self._registry = registry
         self._sandbox = sandbox
         self._settings = settings
         self._limits = settings.limits()
         self._sink = sink
-        self._session_log = session_log
+        # Who a call belongs to, for policies and approvals, also when nothing is recorded.
+        self._session: object = object() if session_log is None else session_log
+        self._masker = masker
         self._run_code = RunCodeTool(
-            registry, sandbox, sink, max_parallel=settings.max_parallel_sub_calls, session=session_log
+            registry,
+            sandbox,
+            sink,
+            max_parallel=settings.max_parallel_sub_calls,
+            grace_seconds=settings.grace_seconds,
+            session=self._session,
         )
         self._stops: dict[str, Stop] = {}
         self._quiet: trio.Event | None = None
@@ -181,6 +189,7 @@ class CodeService:
             calls=[] if request.bridge is None else request.bridge.records,
             isolation=self.isolation,
             duration_ms=(trio.current_time() - began) * 1000,
+            masker=self._masker,
         )
 
     async def _dispatch_run(
@@ -191,7 +200,7 @@ class CodeService:
             RUN_CODE,
             arguments,
             call_id=request.run_id,
-            session=self._session_log,
+            session=self._session,
             abort=abort,
             run_id=request.run_id,
             transport=self._run_code.bound,
@@ -228,7 +237,7 @@ class CodeService:
         turn.begin()
         try:
             result = await self._registry.dispatch(
-                name, arguments, call_id=call_id, session=self._session_log, abort=abort
+                name, arguments, call_id=call_id, session=self._session, abort=abort
             )
         finally:
             turn.end(result)
@@ -273,7 +282,7 @@ class CodeService:
             max_parallel=parallel,
             on_result=results.append if on_result is None else on_result,
             abort=abort,
-            session=self._session_log,
+            session=self._session,
         )
         return results
 
@@ -355,6 +364,7 @@ async def open_service(
     session_log: SessionLog | None = None,
     on_event: EventListener | None = None,
     spill: SpillStore | None = None,
+    masker: SecretMasker | None = None,
 ) -> AsyncIterator[CodeService]:
     """Open a service that exposes the registry's tools, and nothing else, to programs.
 
@@ -365,44 +375,24 @@ async def open_service(
         on_event: Gets every event as it is recorded, also without a log.
         spill: Where texts longer than `max_inline_bytes` are kept whole; without it they are shown
             and recorded whole. It needs a session log, whose id is whose texts they are.
+        masker: Hides configured secrets in events, logs, errors, receipts and shown content. Programs
+            and results keep them: for those see `tool_bindings.redaction.redact_results`.
 
     Raises:
         SandboxUnavailableError: This machine cannot run programs as the settings ask.
     """
     settings = settings or Settings()
-    sink = EventSink(session_log, on_event)
+    sink = EventSink(session_log, on_event, masker)
     try:
         async with open_sandbox(settings.sandbox_settings()) as sandbox:
-            service = CodeService(registry, sandbox, settings, sink, session_log)
-            with _spilling(service, registry, spill, settings.max_inline_bytes):
+            service = CodeService(registry, sandbox, settings, sink, session_log, masker)
+            with installed(registry, service.on_dispatch_log, spill, settings.max_inline_bytes):
                 try:
                     yield service
                 finally:
                     await service.close()
     except SandboxError as error:
         raise translate(error) from error
-
-
-@contextlib.contextmanager
-def _spilling(
-    service: CodeService, registry: ToolRegistry, store: SpillStore | None, max_inline_bytes: int
-) -> Iterator[None]:
-    """Keep long texts out of what is shown, and out of the log, while the service is open."""
-    if store is None:
-        yield
-        return
-    policy = SpillPolicy(store, max_inline_bytes)
-
-    async def spill_log(entry: DispatchLogEntry) -> Sequence[Any] | None:
-        return policy.replace(entry.content, entry.session, entry.name)
-
-    dispose = registry.on_post_execute(policy, first=True)
-    remove = service.on_dispatch_log(spill_log)
-    try:
-        yield
-    finally:
-        remove()
-        dispose()
 
 
 async def _stop_when_cancelled(stop: Stop) -> None:

@@ -238,6 +238,7 @@ class Failed(NamedTuple):
                 for scope in self.scopes:
                     if node.id in scope:
                         return True, scope[node.id]
+                return self._first_of(node.id)
             case ast.Subscript(slice=ast.Constant()):
                 found, value = self.value_of(node.value)
                 key: Any = node.slice.value  # type: ignore[attr-defined]  # a constant, as just matched
@@ -245,6 +246,20 @@ class Failed(NamedTuple):
                     return True, dict.__getitem__(value, key)
                 if found and type(value) in _LISTS and type(key) is int and -len(value) <= key < len(value):
                     return True, list.__getitem__(value, key)
+        return False, None
+
+    def _first_of(self, name: str) -> tuple[bool, Any]:
+        """Find the first value of a comprehension's variable, which from Python 3.12 on is gone by now."""
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp):
+                continue
+            if not any(inner is self.node for inner in ast.walk(node)):
+                continue
+            for part in node.generators:
+                if isinstance(part.target, ast.Name) and part.target.id == name:
+                    found, value = self.value_of(part.iter)
+                    if found and type(value) in (*_DICTS, *_LISTS):
+                        return bool(value), next(iter(value), None)
         return False, None
 
 

@@ -13,13 +13,12 @@ when it has to wait, another reader takes over and the first one becomes that ca
 from __future__ import annotations
 
 import math
-import signal
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from sandbox import values, wire
+from sandbox import endings, values, wire
 from sandbox.errors import WireProtocolError
 from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
@@ -32,7 +31,6 @@ from sandbox.vocabulary import (
     Namespace,
     Outcome,
     Program,
-    TraceFrame,
     Usage,
 )
 
@@ -156,7 +154,7 @@ class Run:
         finally:
             stop.listen(None)
         if self._done is None and self._failure is None:
-            self._failure = _exit_failure(await self._worker.wait_exit_status(), self._limits)
+            self._failure = endings.exit_failure(await self._worker.wait_exit_status(), self._limits)
             compute_seconds = self._worker.compute_seconds()
         return self._outcome(
             Usage(ended - began, compute_seconds, self._calls_started, self._ledger.log_bytes)
@@ -178,7 +176,7 @@ class Run:
             if left < 0:
                 self._fail_compute()
             elif now >= self._deadline and not self._holds:
-                self._fail_wall()
+                self._fail("timeout", endings.wall_message(self._limits))
             else:
                 # CPU time cannot pass faster than time itself, so the rest of the budget is safe to sleep.
                 until = now + max(left, _METER_SECONDS)
@@ -202,15 +200,7 @@ class Run:
             self._waiting.cancel()
 
     def _fail_compute(self) -> None:
-        self._fail("timeout", _compute_message(self._limits))
-
-    def _fail_wall(self) -> None:
-        milliseconds = round(self._limits.wall_seconds * 1000)
-        self._fail(
-            "timeout",
-            f"wall-clock ceiling reached ({milliseconds}ms);"
-            f" the limit is wall_seconds={self._limits.wall_seconds:g}",
-        )
+        self._fail("timeout", endings.compute_message(self._limits))
 
     def _finish(self) -> None:
         """Kill the worker, give up its calls, let the readers go."""
@@ -241,7 +231,7 @@ class Run:
             assert done is not None
             hint = done.hint
             if done.failure is not None:
-                failure = _reported_failure(done.failure, self._ledger)
+                failure = endings.reported_failure(done.failure, self._ledger)
             elif done.has_value:
                 value = done.value
                 if not self._ledger.admits_bytes(self._value_bytes):
@@ -282,7 +272,7 @@ class Run:
                 if self._over or self._ended.is_set():
                     break
         except WireProtocolError:
-            self._fail("worker-exit", "the worker broke its protocol and was ended")
+            self._fail("worker-exit", endings.BROKEN_PROTOCOL)
         except (ConnectionResetError, trio.ClosedResourceError):
             pass
         self._ended.set()
@@ -380,7 +370,7 @@ class Run:
                 self._done = message
             self._ended.set()
             return True
-        self._fail("worker-exit", _broken_worker_message(message))
+        self._fail("worker-exit", endings.broken_worker_message(message))
         return True
 
     # ---- host calls
@@ -557,48 +547,3 @@ def _run_message(program: Program, limits: Limits) -> bytes:
 
 def _error_message(call_id: int, message: str) -> bytes:
     return values.encode([wire.ERROR, call_id, message])
-
-
-def _compute_message(limits: Limits) -> str:
-    milliseconds = round(limits.compute_seconds * 1000)
-    return (
-        f"compute budget exhausted ({milliseconds}ms busy);"
-        f" the limit is compute_seconds={limits.compute_seconds:g}"
-    )
-
-
-def _exit_failure(status: int | None, limits: Limits) -> Failure:
-    """Say why a worker ended without a word."""
-    if status is None:
-        return Failure(
-            "worker-exit", "the worker was lost together with the process that looks after workers"
-        )
-    if status >= 0:
-        return Failure("worker-exit", f"worker exited with code {status} before completing")
-    if -status == signal.SIGXCPU:
-        return Failure("timeout", _compute_message(limits))
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = str(-status)  # Real-time signals have no names.
-    return Failure("worker-exit", f"worker was ended by signal {name} before completing")
-
-
-def _broken_worker_message(ready: wire.Ready) -> str:
-    """Return what to say of a worker that reports itself again, which ours does when it fails itself."""
-    for name, _, detail in ready.steps:
-        if name == wire.BROKEN_START:
-            return f"the worker failed outside the program: {detail.strip().rpartition(chr(10))[2]}"
-    return "the worker broke its protocol and was ended"
-
-
-def _reported_failure(failure: wire.DoneFailure, ledger: OutputLedger) -> Failure:
-    return Failure(
-        failure.kind,
-        # Counted here as there; only here it is written.
-        ledger.exceeded if failure.kind == "output-limit" else failure.message,
-        failure.error_type,
-        failure.line,
-        failure.hint,
-        tuple(TraceFrame(*frame) for frame in failure.traceback),
-    )

@@ -80,7 +80,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="acting as root, or as the owner of root's files",
         probe=user.probe,
         apply=lambda _: user.apply(),
-        cost_us=60,
+        cost_us=160,
     ),
     Step(
         "namespaces",
@@ -89,7 +89,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="seeing the host's network, processes, mounts, IPC objects and host name",
         probe=namespaces.probe,
         apply=lambda _: namespaces.apply(),
-        cost_us=840,
+        cost_us=1200,
     ),
     Step(
         "root",
@@ -98,7 +98,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="reaching any file of the host",
         probe=root.probe,
         apply=lambda _: root.apply(),
-        cost_us=270,
+        cost_us=1500,
         needs="namespaces",
     ),
     Step(
@@ -108,7 +108,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="using or regaining any privilege",
         probe=capabilities.probe,
         apply=lambda _: capabilities.apply(),
-        cost_us=50,
+        cost_us=350,
     ),
     Step(
         "parent-death",
@@ -126,7 +126,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="gaining privileges from a file",
         probe=privileges.probe_no_new_privileges,
         apply=lambda _: privileges.forbid_new_privileges(),
-        cost_us=5,
+        cost_us=10,
     ),
     Step(
         "not-dumpable",
@@ -135,7 +135,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="being traced or read by other processes of the same user",
         probe=privileges.probe_dumpable,
         apply=lambda _: privileges.forbid_dumping(),
-        cost_us=5,
+        cost_us=10,
     ),
     Step(
         "priority",
@@ -144,7 +144,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="starving the host of CPU",
         probe=privileges.probe_priority,
         apply=lambda _: privileges.lower_priority(),
-        cost_us=5,
+        cost_us=25,
     ),
     Step(
         "rlimits",
@@ -153,7 +153,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="using more memory, CPU, processes, files or descriptors than granted",
         probe=rlimits.probe,
         apply=_apply_rlimits,
-        cost_us=40,
+        cost_us=130,
     ),
     Step(
         "landlock",
@@ -162,7 +162,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="opening files, TCP ports, foreign sockets",
         probe=landlock.probe,
         apply=lambda _: landlock.apply(),
-        cost_us=100,
+        cost_us=80,
     ),
     Step(
         "seccomp",
@@ -171,7 +171,7 @@ STEPS: Final[tuple[Step, ...]] = (
         prevents="making any system call but those of computation and of the one open socket",
         probe=seccomp.probe,
         apply=lambda _: seccomp.apply(),
-        cost_us=120,
+        cost_us=570,
     ),
 )
 

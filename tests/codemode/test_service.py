@@ -12,6 +12,7 @@ import trio
 from codemode import ABSENT, AbortSignal, SessionLog, Settings, SettingsError, open_service
 from codemode.errors import ServiceClosedError
 from tool_bindings import Accept, Ask, Block, Deny, Output, ToolDefinition, ToolRegistry, text_block
+from tool_bindings.redaction import SecretMasker
 from tool_bindings.spill import SpillStore
 
 
@@ -449,3 +450,34 @@ async def test_the_wall_clock_stands_while_a_person_is_asked(registry):
             impatient = await service.run_code("await tools.slow(ms=5000)", wall_seconds=0.2)
     assert 3 == patient.result
     assert "timeout" == impatient.failure.kind
+
+
+async def test_configured_secrets_are_hidden_everywhere_but_in_the_result(registry):
+    events = []
+    secret = "hunter2-token"
+    source = (
+        f"print('the {secret}')\nv = await tools.echo(value='{secret}')\n"
+        f"try:\n    await tools.fail(message='{secret}')\nexcept ToolCallError:\n    pass\n"
+        "if v == 'x':\n    raise ValueError(v)\nreturn v"
+    )
+    async with open_service(registry, on_event=events.append, masker=SecretMasker([secret])) as service:
+        outcome = await service.run_code(source)
+        failed = await service.run_code(f"raise ValueError('{secret}')")
+    assert secret == outcome.result
+    assert ["the [secret]"] == outcome.logs
+    assert "ValueError: [secret]" == failed.failure.message
+    hidden = [event["data"] for event in events]
+    hidden += [outcome.content, failed.content, [call.to_json() for call in outcome.calls]]
+    assert secret not in json.dumps(hidden)
+    assert "[secret]" in json.dumps(hidden)
+
+
+async def test_a_declared_timeout_is_kept(registry):
+    @registry.tool(timeout_seconds=0.05)
+    async def dawdle() -> None:
+        await trio.sleep_forever()
+
+    async with open_service(registry) as service:
+        outcome = await service.run_code("await tools.dawdle()")
+    assert "tool call timed out after 50ms" in outcome.failure.message
+    assert ["TOOL_TIMEOUT"] == [call.error_code for call in outcome.calls]

@@ -25,7 +25,7 @@ MAX_SCHEMA_BYTES: Final = 262_144
 """JSON bytes of one schema; a larger one counts as absent. Arbitrary: a hundred times a usual one."""
 MAX_SCHEMA_DEPTH: Final = 60
 """Levels of one schema; a deeper one counts as absent. Arbitrary: hand-written ones have ten."""
-MAX_NODES: Final = 20_000
+MAX_NODES: Final = 2_000
 """Schema nodes after references are written out; a reference that would pass this stays one."""
 MAX_NOTE_CHARS: Final = 1000
 """Characters of a description inside a schema."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -82,12 +82,15 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize("schema", EXACT)
+PAIRS = [(Draft202012Validator(schema), compile_schema(parameters_schema(schema))) for schema in EXACT]
+
+
+@pytest.mark.parametrize(("original", "rewritten"), PAIRS)
+@settings(deadline=None)  # Other work on the machine is no failure.
 @given(value=near_values)
-def test_exactly_the_same_arguments_are_accepted(schema, value):
+def test_exactly_the_same_arguments_are_accepted(original, rewritten, value):
     # The oracle has no `format` checks, and neither have we.
-    expected = Draft202012Validator(schema).is_valid(value)
-    assert expected == (not compile_schema(parameters_schema(schema)).violations(value, ""))
+    assert original.is_valid(value) == (not rewritten.violations(value, ""))
 
 
 def test_patterns_of_a_server_are_never_run():

@@ -1,0 +1,71 @@
+"""The words for how a run ended, where the program itself did not find them.
+
+Knows: limits, signals, what a worker reports. Does not know: what ends a run.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from sandbox import wire
+from sandbox.vocabulary import Failure, TraceFrame
+
+if TYPE_CHECKING:
+    from sandbox.ledger import OutputLedger
+    from sandbox.limits import Limits
+
+BROKEN_PROTOCOL = "the worker broke its protocol and was ended"
+
+
+def wall_message(limits: Limits) -> str:
+    """Say that a run took too long."""
+    milliseconds = round(limits.wall_seconds * 1000)
+    return f"wall-clock ceiling reached ({milliseconds}ms); the limit is wall_seconds={limits.wall_seconds:g}"
+
+
+def compute_message(limits: Limits) -> str:
+    """Say that a worker used too much CPU time."""
+    milliseconds = round(limits.compute_seconds * 1000)
+    return (
+        f"compute budget exhausted ({milliseconds}ms busy);"
+        f" the limit is compute_seconds={limits.compute_seconds:g}"
+    )
+
+
+def exit_failure(status: int | None, limits: Limits) -> Failure:
+    """Say why a worker ended without a word."""
+    if status is None:
+        return Failure(
+            "worker-exit", "the worker was lost together with the process that looks after workers"
+        )
+    if status >= 0:
+        return Failure("worker-exit", f"worker exited with code {status} before completing")
+    if -status == signal.SIGXCPU:
+        return Failure("timeout", compute_message(limits))
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = str(-status)  # Real-time signals have no names.
+    return Failure("worker-exit", f"worker was ended by signal {name} before completing")
+
+
+def broken_worker_message(ready: wire.Ready) -> str:
+    """Return what to say of a worker that reports itself again, which ours does when it fails itself."""
+    for name, _, detail in ready.steps:
+        if name == wire.BROKEN_START:
+            return f"the worker failed outside the program: {detail.strip().rpartition(chr(10))[2]}"
+    return BROKEN_PROTOCOL
+
+
+def reported_failure(failure: wire.DoneFailure, ledger: OutputLedger) -> Failure:
+    """Return the failure a worker reports of its own program."""
+    return Failure(
+        failure.kind,
+        # Counted here as there; only here it is written.
+        ledger.exceeded if failure.kind == "output-limit" else failure.message,
+        failure.error_type,
+        failure.line,
+        failure.hint,
+        tuple(TraceFrame(*frame) for frame in failure.traceback),
+    )
