@@ -171,20 +171,24 @@ class _Bindings:
             and not any(isinstance(node, ast.Yield) for node in ast.walk(statement))
         }
         for node in ast.walk(tree):
-            self._note(node)
+            kind = type(node)
+            if kind is ast.Name:
+                # Most nodes are names or bind nothing, and this is on the way of every run.
+                if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]  # a name, as just tested
+                    self.counts[node.id] += 1  # type: ignore[attr-defined]  # as above
+                self.may_leave |= node.id in _LEAVING  # type: ignore[attr-defined]  # as above
+            elif kind in _BINDING:
+                self._note(node)
 
     def _note(self, node: ast.AST) -> None:
         match node:
-            case ast.Name():
-                self.may_leave |= node.id in _LEAVING
-                if isinstance(node.ctx, ast.Store):
-                    self.counts[node.id] += 1
-            case ast.AugAssign(target=ast.Name()):
-                self.augmented[node.target.id] += 1  # type: ignore[union-attr]  # a name, as just matched
+            case ast.AugAssign():
+                if isinstance(node.target, ast.Name):
+                    self.augmented[node.target.id] += 1
             case ast.Attribute():
                 self.may_leave |= node.attr in _LEAVING
-            case ast.Constant(value=str()):
-                self.may_leave |= node.value in _LEAVING
+            case ast.Constant():
+                self.may_leave |= isinstance(node.value, str) and node.value in _LEAVING
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 self.counts[node.name] += 1
             case ast.arg():
@@ -199,9 +203,22 @@ class _Bindings:
                 self.counts[node.rest or ""] += 1
             case ast.Global() | ast.Nonlocal():
                 self.counts.update(node.names)
-            case _ if type(node).__name__ in ("TypeVar", "TypeVarTuple", "ParamSpec"):
-                # Only Python 3.12 and later have these nodes.
-                self.counts[node.name] += 1  # type: ignore[attr-defined]  # all three have a name
+            case _:
+                # A type parameter.
+                self.counts[node.name] += 1  # type: ignore[attr-defined]  # they all have a name
+
+
+_BINDING: Final = frozenset(
+    {
+        ast.AugAssign, ast.Attribute, ast.Constant, *_DEFINITIONS, ast.arg, ast.alias, ast.ExceptHandler,
+        ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.Global, ast.Nonlocal,
+        # Only Python 3.12 and later have these.
+        *(getattr(ast, kind) for kind in ("TypeVar", "TypeVarTuple", "ParamSpec") if hasattr(ast, kind)),
+    }
+)  # fmt: skip
+
+
+_LEAVES: Final = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
 
 class _Pending(NamedTuple):
@@ -318,6 +335,8 @@ class _Finder:
         self._value(node)
 
     def _value(self, node: ast.AST) -> None:
+        if isinstance(node, _LEAVES):
+            return
         match node:
             case ast.Name():
                 self._name(node)
