@@ -154,11 +154,13 @@ async def measure(rounds: int) -> dict[str, list[float]]:
         open_test_sandbox(settings, language_wall=False, kernel_wall=False) as unlocked,
     ):
         with open_plain_forker() as forker:
+            ways = [("locked", locked), ("unlocked", unlocked)]
             for _ in range(rounds):
-                await trio.sleep(SETTLE_SECONDS)
-                times["locked"].append(await first_instruction_ms(locked))
-                await trio.sleep(SETTLE_SECONDS)
-                times["unlocked"].append(await first_instruction_ms(unlocked))
+                # In turns also within the round: whoever comes after the fork finds colder caches.
+                ways.reverse()
+                for name, sandbox in ways:
+                    await trio.sleep(SETTLE_SECONDS)
+                    times[name].append(await first_instruction_ms(sandbox))
                 await trio.sleep(SETTLE_SECONDS)
                 times["fork"].append(fork_ms(forker))
     return times

@@ -354,6 +354,7 @@ _CONVERSIONS: Final = {
     "BaseException": "str(...)",
     "Match": ".group() or .groupdict()",
     "coroutine": "await before it",
+    "Future": "await before it",
     "function": "a call of it",
     "method": "a call of it",
     "builtin_function_or_method": "a call of it",

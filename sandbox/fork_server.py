@@ -99,7 +99,8 @@ class ForkServer:
         """
         self._hears = True
         with trio.CancelScope(shield=True):
-            while True:
+            # Closed already when whoever started it was cancelled at once.
+            while self._control.fileno() >= 0:
                 message, descriptors = await self._receive()
                 if message is None:
                     break

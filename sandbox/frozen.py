@@ -71,6 +71,10 @@ class FrozenDict(dict[str, JsonValue]):
 
     __copy__ = copy
 
+    def __missing__(self, key: object) -> NoReturn:
+        # As without it; but the frame of this call shows whoever explains the error which dict it was.
+        raise KeyError(key)
+
     def __deepcopy__(self, _memo: dict[int, object]) -> JsonValue:
         return _thawed(self)
 

@@ -18,8 +18,9 @@ _PROCESS_CLOCK: Final = 2
 class CpuMeter:
     """Reads how much CPU time one process has used.
 
-    The kernel's clock of the process is read first: nanoseconds, one system call. Where a kernel has no
-    such clock (some emulate Linux), psutil reads the same time from /proc in ticks of 10 ms.
+    The kernel's clock of the process is read first: one system call, and at most one tick of the scheduler
+    behind a process that is running. Where a kernel has no such clock (some emulate Linux), psutil reads the
+    same time from /proc in ticks of 10 ms.
 
     Args:
         pid: Its number in our own pid namespace. The caller knows that it has not been reaped yet.

@@ -10,11 +10,13 @@ import dataclasses
 import math
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from sandbox.limits import LimitError, Limits
-from sandbox.preflight import Parameters
 from sandbox.values import JsonValue
+
+if TYPE_CHECKING:
+    from sandbox.preflight import Parameters
 
 FailureKind = Literal[
     "policy",

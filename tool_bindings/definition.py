@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sandbox.values import snapshot_frozen
+from sandbox.values import NotJsonError, snapshot_frozen
 from tool_bindings.abort import AbortSignal
+from tool_bindings.annotated.envelope import AnnotatedToolResult
+from tool_bindings.annotated.shapes import DATA_SCHEMA
 from tool_bindings.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -51,11 +53,14 @@ class Output:
         schema: What the canonical value looks like; any root is allowed.
         render: Makes the content blocks. None gives the default rendering, at most 16 KiB of text.
         presentation_meta: Makes metadata for the card of a direct call; not called for nested calls.
+        data_schema: Identifier of the application's own schema of the value, for the annotation: a
+            string, or `{"name": ..., "version": ...}`. Nobody fetches or interprets it.
     """
 
     schema: JsonSchema
     render: Render | None = None
     presentation_meta: PresentationMeta | None = None
+    data_schema: str | Mapping[str, JsonValue] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, Mapping):
@@ -67,6 +72,13 @@ class Output:
                 raise DefinitionError(
                     f"Output.{field} must be a function (arguments, value) or None: {_SHAPE}"
                 )
+        if self.data_schema is not None:
+            try:
+                problem = DATA_SCHEMA(snapshot_frozen(self.data_schema), "/data_schema")
+            except NotJsonError as error:
+                raise DefinitionError(f"Output.data_schema must be JSON: {error}") from None
+            if problem is not None:
+                raise DefinitionError(f"Output, {problem.pointer}: {problem.reason}")
 
 
 _SHAPE = "output=Output(schema={...}, render=..., presentation_meta=...)"
@@ -149,6 +161,7 @@ class ToolRunContext:
 
     __slots__ = (
         "abort",
+        "annotation",
         "call_id",
         "concludes_turn",
         "deferred_contexts",
@@ -175,6 +188,19 @@ class ToolRunContext:
         self.report = report
         self.deferred_contexts: list[JsonValue] = []
         self.concludes_turn = False
+        self.annotation: AnnotatedToolResult | None = None
+
+    def annotate(self, annotation: AnnotatedToolResult | Mapping[str, Any]) -> None:
+        """Say what this call's result means, beside the result and whether it succeeds or fails.
+
+        A body that raises has failed, whatever it said here.
+
+        Raises:
+            AnnotationError: It breaks the envelope's rules; the message says which and where.
+        """
+        if not isinstance(annotation, AnnotatedToolResult):
+            annotation = AnnotatedToolResult.from_json(annotation)
+        self.annotation = annotation
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
         """Report how far the call is; dropped when nobody listens."""

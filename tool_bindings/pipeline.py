@@ -30,6 +30,7 @@ from sandbox.values import (
     snapshot_frozen,
 )
 from tool_bindings.abort import AbortSignal
+from tool_bindings.annotated.dispatches import carry, declare
 from tool_bindings.approval import OUTCOMES, ApprovalRequest
 from tool_bindings.binding import argument_problem, conversion_problem, create_success
 from tool_bindings.content import blocks_text
@@ -232,6 +233,10 @@ class Dispatch:
             raise AttributeError(msg)
         self._signal = signal
 
+    def made(self, result: ToolResult) -> bool:
+        """Whether a result is this call's own, as opposed to one that a listener has built."""
+        return result is self._own_result or result is self._result
+
     # --- begin ----------------------------------------------------------------------------------
 
     def _snapshot_arguments(self, arguments: object) -> None:
@@ -364,7 +369,7 @@ class Dispatch:
         self._around_running = True
         try:
             outcome = await waterfall(policies.around, (self,), self._body)
-            self._result = await self._normalise(outcome)
+            self._result = carry(self._own_result, await self._normalise(outcome), outcome)
         except Exception as error:  # noqa: BLE001  # a failing wrapper fails the call, never the host
             self._settle(failure_from_exception(error))
         finally:
@@ -486,8 +491,8 @@ class Dispatch:
         return value
 
     def _own(self, result: ToolResult) -> ToolResult:
-        self._own_result = result
-        return result
+        self._own_result = declare(self, result, self._context)
+        return self._own_result
 
     # --- finish ---------------------------------------------------------------------------------
 
@@ -501,12 +506,13 @@ class Dispatch:
         if policies.post and not self._settled:
             try:
                 decision = await waterfall(policies.post, (self, result), _accept)
-                result = await self._apply(decision, result)
+                result = carry(result, await self._apply(decision, result))
             except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
                 result = failure_from_exception(error)
             result = self._unless_aborted(result)
         if self._finalizer is not None:
-            result = self._finalize(frozen_result(result))
+            result = self._result = frozen_result(result)
+            result = carry(result, self._finalize(result))
         result = self._result = frozen_result(result)
         for observer in policies.observers:
             try:

@@ -6,7 +6,7 @@ Does not know: the pipeline that makes them, or where they are recorded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 from sandbox.values import FrozenList, NotJsonError, frozen_dict, frozen_list, snapshot_frozen
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sandbox.values import JsonValue
+    from tool_bindings.annotated import AnnotatedToolResult
     from tool_bindings.content import ContentBlock
 
 __all__ = [
@@ -61,6 +62,8 @@ class ToolSuccess:
         meta: Presentation metadata of a direct call, or None.
         additional_contexts: User messages to add to the conversation after this call.
         concludes_turn: Whether the tool asked for the turn to end.
+        annotation: What is known beyond the result's shape; None for the ordinary case. Read it with
+            `annotation_of(call, result)`.
     """
 
     value: JsonValue
@@ -68,6 +71,7 @@ class ToolSuccess:
     meta: JsonValue = None
     additional_contexts: Sequence[JsonValue] = ()
     concludes_turn: bool = False
+    annotation: AnnotatedToolResult | None = None
 
     is_error: ClassVar[Literal[False]] = False
 
@@ -81,12 +85,14 @@ class ToolFailure:
         content: Content blocks for a model or client; what is recorded.
         meta: Presentation metadata, or None.
         additional_contexts: User messages to add to the conversation after this call.
+        annotation: As for a success.
     """
 
     error: ToolErrorRecord
     content: Sequence[ContentBlock] = field(default_factory=list)
     meta: JsonValue = None
     additional_contexts: Sequence[JsonValue] = ()
+    annotation: AnnotatedToolResult | None = None
 
     is_error: ClassVar[Literal[True]] = True
 
@@ -121,9 +127,7 @@ def frozen_result(result: ToolResult) -> ToolResult:
         return frozen_result(
             failure_from_message(f"tool result must be losslessly JSON-serializable: {error}")
         )
-    if isinstance(result, ToolFailure):
-        return ToolFailure(result.error, content, meta, contexts)  # type: ignore[arg-type]  # lists of JSON
-    return ToolSuccess(result.value, content, meta, contexts, result.concludes_turn)  # type: ignore[arg-type]  # lists
+    return replace(result, content=content, meta=meta, additional_contexts=contexts)  # type: ignore[arg-type]  # lists of JSON
 
 
 def _plain_list(items: Sequence[Any]) -> Sequence[Any]:

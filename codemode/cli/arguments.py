@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_stubs(commands)
     _add_events(commands)
     _add_doctor(commands)
+    _add_serve(commands)
     return parser
 
 
@@ -126,7 +127,11 @@ def _add_run(commands: _Commands[_Parser]) -> None:
         help="append the event log of the run to FILE, created readable by you only; it must not be a link",
     )
     run.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    limits = run.add_argument_group("limits")
+    _add_limits(run, output_bytes=67_108_864)
+
+
+def _add_limits(command: argparse.ArgumentParser, *, output_bytes: int) -> None:
+    limits = command.add_argument_group("limits")
     limits.add_argument(
         "--wall-seconds", type=_seconds, metavar="S", help="elapsed time the run may take (default 600)"
     )
@@ -143,9 +148,9 @@ def _add_run(commands: _Commands[_Parser]) -> None:
         "--max-output-bytes",
         type=_whole,
         metavar="N",
-        help="JSON bytes of the printed lines plus the result (default 67108864)",
+        help=f"JSON bytes of the printed lines plus the result (default {output_bytes})",
     )
-    run.add_argument(
+    command.add_argument(
         "--isolation",
         choices=["require", "best-effort"],
         help="what to do where the kernel lacks a mandatory wall: refuse (default), or use what there is",
@@ -265,6 +270,52 @@ def _add_program(command: argparse.ArgumentParser) -> None:
     command.add_argument("-c", dest="code", metavar="CODE", help="the program itself")
 
 
+def _add_serve(commands: _Commands[_Parser]) -> None:
+    serve = _command(
+        commands,
+        "serve",
+        "codemode.cli.serve",
+        "offer run_code to MCP clients",
+        """
+        Be an MCP server: clients get a tool `run_code`, and with --present both the tools one by one as well.
+        Speaks over standard input and output, or over streamable HTTP with --http. An HTTP client must send a
+        bearer token: one of --token-file, else that of the environment variable CODEMODE_TOKEN, else one that
+        is made and printed to standard error. A client that leaves takes its programs along.
+        """,
+        """
+        codemode serve --root ~/project
+        codemode serve --mcp ~/servers.json --tools none
+        codemode serve --http 127.0.0.1:8000 --token-file tokens.txt
+        """,
+    )
+    serve.add_argument(
+        "--http",
+        type=_address,
+        metavar="HOST:PORT",
+        help="serve over streamable HTTP at http://HOST:PORT/mcp; port 0 takes a free one",
+    )
+    serve.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="bearer tokens, one per line; the sessions of one token are closed to the others",
+    )
+    serve.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME[:PORT]",
+        help="answer to this Host header too, as a proxy in front may send it. May be repeated",
+    )
+    serve.add_argument(
+        "--present",
+        choices=["code", "both"],
+        help="offer only run_code, or the tools one by one as well (default: code)",
+    )
+    _add_tool_options(serve)
+    serve.add_argument("--events", metavar="FILE", help="append the event log of everything to FILE")
+    _add_limits(serve, output_bytes=1_048_576)
+
+
 def _add_tool_options(command: argparse.ArgumentParser, *, allow: bool = True) -> None:
     group = command.add_argument_group("tools")
     group.add_argument(
@@ -274,6 +325,14 @@ def _add_tool_options(command: argparse.ArgumentParser, *, allow: bool = True) -
         metavar="SPEC",
         help="add the tools of a ToolRegistry, or of a function that returns one: module:attribute or "
         "path/to/file.py:attribute; `none` leaves out the built-in tools. May be repeated",
+    )
+    group.add_argument(
+        "--mcp",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="add the tools of the MCP servers in FILE, in the mcpServers form of desktop clients; they run"
+        " as you, outside of --root. May be repeated",
     )
     if allow:
         group.add_argument(
@@ -289,6 +348,16 @@ def _add_tool_options(command: argparse.ArgumentParser, *, allow: bool = True) -
         metavar="DIR",
         help="directory the built-in file tools work in and cannot leave (default: the current one)",
     )
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if not colon and text.isdecimal():
+        port = text
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= 65_535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:8000")
+    return host, int(port)
 
 
 def _seconds(text: str) -> float:

@@ -15,6 +15,7 @@ from codemode.cli import status
 from codemode.cli.depth import MAX_DEPTH, depth_of
 from codemode.cli.interrupt import Interrupt, stoppable
 from codemode.cli.log import event_log
+from codemode.cli.servers import mcp_files, with_mcp_servers
 from codemode.cli.status import CommandError
 from codemode.cli.toolset import Toolset, load_toolset, unknown_tool
 from codemode.receipts import bounded_arguments
@@ -36,13 +37,11 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Call the tool and print what it gave."""
     arguments = _arguments(options.arguments)
-    protected = [] if options.events is None else [Path(options.events)]
+    protected = [*mcp_files(options), *([] if options.events is None else [Path(options.events)])]
     toolset = load_toolset(options, protected=protected)
-    if options.name not in toolset.allowed:
-        raise CommandError(f"{options.name!r}: {unknown_tool(options.name, toolset.allowed)}")
     interrupt = Interrupt()
     with event_log(options.events, console) as log:
-        called = trio.run(_call, options.name, arguments, toolset, log, interrupt)
+        called = trio.run(_call, options, console, arguments, toolset, log, interrupt)
     if called is None:
         raise CommandError(interrupt.words, kind="abort", status=interrupt.status)
     result, times = called
@@ -75,7 +74,8 @@ def _arguments(text: str) -> dict[str, JsonValue]:
 
 
 async def _call(
-    name: str,
+    options: argparse.Namespace,
+    console: Console,
     arguments: dict[str, JsonValue],
     toolset: Toolset,
     log: SessionLog | None,
@@ -92,10 +92,14 @@ async def _call(
 
     async with (
         stoppable(interrupt),
+        with_mcp_servers(options, toolset, console) as offered,
         open_service(
             toolset.registry, settings=Settings(parked_workers=1), session_log=log, on_event=note
         ) as service,
     ):
+        name: str = options.name
+        if name not in offered.allowed:
+            raise CommandError(f"{name!r}: {unknown_tool(name, offered.allowed)}")
         return await service.call(name, arguments, abort=interrupt.abort), seen
     return None
 

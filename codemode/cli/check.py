@@ -11,7 +11,7 @@ import trio
 
 from codemode.cli import status
 from codemode.cli.program import read_program
-from codemode.cli.toolset import load_toolset
+from codemode.cli.servers import connected_toolset
 from codemode.outcome import failure_json, failure_text
 from codemode.service import open_service
 from codemode.settings import Settings
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Judge the program and say what is wrong with it."""
     settings = Settings(parked_workers=1)
     source = read_program(options.file, options.code, max_bytes=settings.max_source_bytes)
-    failure = trio.run(_check, source, load_toolset(options), settings)
+    failure = trio.run(_check, source, connected_toolset(options, console), settings)
     if options.json:
         record: dict[str, Any] = {"ok": failure is None}
         if failure is not None:

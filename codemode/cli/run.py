@@ -16,6 +16,7 @@ from codemode.cli.depth import MAX_DEPTH, depth_of
 from codemode.cli.interrupt import Interrupt, stoppable
 from codemode.cli.log import event_log
 from codemode.cli.program import read_program
+from codemode.cli.servers import mcp_files, with_mcp_servers
 from codemode.cli.status import CommandError
 from codemode.cli.toolset import Toolset, load_toolset
 from codemode.outcome import RunOutcome, failure_text
@@ -42,14 +43,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
     description = DEFAULT_DESCRIPTION if options.description is None else options.description
     if not description.strip():
         raise CommandError("--description is blank; say in a few words what the program is for")
-    protected = [] if options.events is None else [Path(options.events)]
+    protected = [*mcp_files(options), *([] if options.events is None else [Path(options.events)])]
     toolset = load_toolset(options, protected=protected)
     interrupt = Interrupt()
     progress = None
     if console.interactive and not options.json:
         progress = ProgressLine(console.err, time.monotonic)
     with event_log(options.events, console) as log:
-        outcome = trio.run(_run, source, description, toolset, settings, log, interrupt, progress)
+        outcome = trio.run(
+            _run, options, console, source, description, toolset, settings, log, interrupt, progress
+        )
     return _show(outcome, interrupt, console, as_json=options.json)
 
 
@@ -66,6 +69,8 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 async def _run(
+    options: argparse.Namespace,
+    console: Console,
     source: str,
     description: str,
     toolset: Toolset,
@@ -79,12 +84,13 @@ async def _run(
     try:
         async with (
             stoppable(interrupt) as nursery,
+            with_mcp_servers(options, toolset, console) as offered,
             open_service(toolset.registry, settings=settings, session_log=log, on_event=on_event) as service,
         ):
             if progress is not None:
                 nursery.start_soon(_redraw, progress)
             return await service.run_code(
-                source, description=description, tools=toolset.allowed, abort=interrupt.abort
+                source, description=description, tools=offered.allowed, abort=interrupt.abort
             )
     finally:
         if progress is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codemode.cli import status
-from codemode.cli.toolset import load_toolset
+from codemode.cli.servers import connected_toolset
 from tool_bindings.stubs import render_stubs
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Print the declarations."""
-    toolset = load_toolset(options)
+    toolset = connected_toolset(options, console)
     text = render_stubs(
         definition for definition in toolset.registry.definitions() if definition.name in toolset.allowed
     )

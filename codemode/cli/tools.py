@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codemode.cli import status
-from codemode.cli.toolset import load_toolset
+from codemode.cli.servers import connected_toolset
 from codemode.terminal import one_line
 from tool_bindings.registry import RUN_CODE
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Print one line per tool."""
-    toolset = load_toolset(options)
+    toolset = connected_toolset(options, console)
     rows = []
     for definition in toolset.registry.definitions():
         on = definition.name in toolset.allowed

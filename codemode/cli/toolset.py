@@ -77,8 +77,10 @@ def load_toolset(options: argparse.Namespace, *, protected: Iterable[Path] = ())
             raise CommandError(f"--root {options.root!r} cannot be used: {error}") from error
         _add(registry, built_in, "the built-in tools (leave them out with `--tools none`)")
     names = sorted(registry.names())
+    # What the servers of --mcp offer is known once they are connected; see `servers`.
+    waits = bool(getattr(options, "mcp", ()))
     for name in getattr(options, "allow", ()):
-        if name not in names:
+        if name not in names and not waits:
             raise CommandError(f"--allow {name!r}: {unknown_tool(name, names)}")
     allowed = getattr(options, "allow", ())
     return Toolset(registry, sorted(set(allowed)) if allowed else names)

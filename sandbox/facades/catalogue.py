@@ -46,12 +46,10 @@ if typing.TYPE_CHECKING:
 PER_PROGRAM = ("contextlib", "pprint", "random", "sys")
 """Modules built anew for each program, because they hold its streams or its random state."""
 
-_FILE_HINT = (
-    "programs have no file system; "
-    "read and write with the file tools, for example await tools.read(file_path=...)"
-)
-_NETWORK_HINT = "programs have no network; use a tool, for example await tools.web_fetch(url=...)"
-_PROCESS_HINT = "programs cannot start processes; use a tool, for example await tools.bash(command=...)"
+# Which tool does it instead depends on the run, so a run says it.
+_FILE_HINT = "programs have no file system"
+_NETWORK_HINT = "programs have no network"
+_PROCESS_HINT = "programs cannot start processes"
 _THREAD_HINT = "there are no threads; run awaitables concurrently with asyncio.gather"
 _DATA_HINT = "third-party packages are not installed; use lists and dicts with statistics, math, csv and json"
 _INTROSPECTION_HINT = "programs cannot inspect the interpreter; keep what you need in variables"

@@ -89,10 +89,7 @@ _EXCEPTIONS = tuple(
 UNAVAILABLE: dict[str, tuple[type[Exception], str]] = {
     "open": (
         PermissionError,
-        (
-            "open() is not available: programs have no file system. Read and write with the file tools, "
-            "for example await tools.read(file_path=...); io.StringIO holds text in memory"
-        ),
+        "open() is not available: programs have no file system; io.StringIO holds text in memory",
     ),
     "input": (EOFError, "input() is not available: nobody is there to answer. Put the value into a variable"),
     **{name: (RuntimeError, f"{message}; {hint}") for name, (message, hint) in names.REFUSED_CALLS.items()},
@@ -107,6 +104,7 @@ def build_globals(
     stdout_write: Write,
     modules: Mapping[str, object] | None = None,
     hints: Mapping[str, str] | None = None,
+    substitutes: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the complete globals for one program.
 
@@ -116,12 +114,13 @@ def build_globals(
         stdout_write: Takes (`stdout` or `stderr`, text) for everything printed.
         modules: Importable modules besides the facades, by full name.
         hints: For names of `UNAVAILABLE`, what to use instead with the tools this run really has.
+        substitutes: The same for modules that are not there.
     """
     prepare()
     streams = Console(stdout_write)
     importable = {**catalogue.shared_modules(), **catalogue.program_modules(streams), **(modules or {})}
     available = _builtins(streams, hints or {})
-    available["__import__"] = make_import(importable)
+    available["__import__"] = make_import(importable, substitutes, (bindings or {}).keys())
     for value in (bindings or {}).values():
         if isinstance(value, type) and issubclass(value, BaseException):
             classes.OPEN_BASES.add(value)

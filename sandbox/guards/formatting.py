@@ -10,7 +10,7 @@ from _string import formatter_field_name_split  # type: ignore[import-not-found]
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sandbox.policy.transform import reads_no_attributes
+from sandbox.policy.nodes import reads_no_attributes
 
 Reader = Callable[[Any, str], Any]
 

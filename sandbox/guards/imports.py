@@ -12,7 +12,7 @@ from sandbox.facades import catalogue
 from sandbox.guards.readonly import FrozenModule, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 _INTERNAL = frozenset(
     {
@@ -43,11 +43,17 @@ RefusedImportError.__module__ = "builtins"
 _INERT = FrozenModule("internal", {})
 
 
-def make_import(modules: Mapping[str, Any]) -> Callable[..., Any]:
+def make_import(
+    modules: Mapping[str, Any],
+    substitutes: Mapping[str, str] | None = None,
+    bound: Collection[str] = (),
+) -> Callable[..., Any]:
     """Return the `__import__` of one program.
 
     Args:
         modules: Every importable module by its full name; values need not be facades.
+        substitutes: For modules that are not there, what this run has instead.
+        bound: Names that are there without an import.
     """
 
     def import_module(
@@ -59,7 +65,7 @@ def make_import(modules: Mapping[str, Any]) -> Callable[..., Any]:
         if module is None:
             if name in _INTERNAL and not fromlist:
                 return _INERT
-            raise RefusedImportError(refusal(name, modules), name=name)
+            raise RefusedImportError(refusal(name, modules, substitutes or {}, bound), name=name)
         if not fromlist:
             return modules[name.partition(".")[0]]
         for wanted in fromlist:
@@ -69,11 +75,19 @@ def make_import(modules: Mapping[str, Any]) -> Callable[..., Any]:
     return import_module
 
 
-def refusal(name: str, modules: Mapping[str, Any]) -> str:
+def refusal(
+    name: str,
+    modules: Mapping[str, Any],
+    substitutes: Mapping[str, str] | None = None,
+    bound: Collection[str] = (),
+) -> str:
     """Say that there is no module `name`, what to use instead, and what there is."""
-    parts = name.split(".")
-    hint = next((catalogue.HINTS[key] for key in (name, parts[0]) if key in catalogue.HINTS), None)
-    if hint is None:
+    keys = (name, name.partition(".")[0])
+    hint = next((catalogue.HINTS[key] for key in keys if key in catalogue.HINTS), None)
+    substitute = next((substitutes[key] for key in keys if substitutes and key in substitutes), None)
+    if substitute is not None:
+        hint = substitute if hint is None else f"{hint}; {substitute}"
+    if hint is None and name not in bound:
         close = difflib.get_close_matches(name, modules, 1)
         hint = f"did you mean {close[0]!r}?" if close else None
     listed = ", ".join(sorted(modules))
@@ -84,6 +98,10 @@ def refusal(name: str, modules: Mapping[str, Any]) -> str:
 
 def _check_member(module: Any, name: str, wanted: str) -> None:
     if not isinstance(module, FrozenModule):
+        try:
+            getattr(module, wanted)
+        except AttributeError as error:
+            raise ImportError(f"cannot import name {wanted!r} from {name!r}: {error}", name=name) from None
         return
     offered = members_of(module)
     if wanted in offered:

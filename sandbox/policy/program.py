@@ -14,9 +14,10 @@ from types import CodeType
 from typing import TYPE_CHECKING
 
 from sandbox.policy import names, slips
+from sandbox.policy.nodes import hook, place
 from sandbox.policy.refusals import MAX_REFUSALS, ProgramRefusedError, Refusal
 from sandbox.policy.scopes import ScopeTree
-from sandbox.policy.transform import PolicyTransformer, hook, place
+from sandbox.policy.transform import PolicyTransformer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -34,6 +34,10 @@ _BY_MESSAGE: tuple[tuple[str, str], ...] = (
         "inside {} use the other kind of quote, or compute the value in a variable first",
     ),
     (
+        "f-string: unmatched",
+        "inside {} use the other kind of quote, or compute the value in a variable first",
+    ),
+    (
         "f-string expression part cannot include a backslash",
         "compute the value in a variable before the f-string",
     ),
@@ -79,6 +83,12 @@ def _foreign(line: str) -> str | None:
         return "write 'lambda x: ...' or a def"
     if re.search(r"(\+\+|--)\s*;?$", stripped):
         return "write 'name += 1'"
+    if "?." in stripped or "??" in stripped:
+        return 'test for None: `x["key"] if x is not None else None`, or `x.get("key")`'
+    if re.search(r"\S\s*\?\s*\S.*:", stripped):
+        return "write `a if condition else b`"
+    if re.search(r"\b(if|while)\b[^=<>!:]*[^=<>!:]=[^=]", stripped):
+        return "compare with =="
     if stripped.startswith(("print ", "exec ")):
         return "call it with parentheses"
     return None

@@ -21,135 +21,47 @@ is checked once, at the start of its function.
 from __future__ import annotations
 
 import ast
-import string
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from RestrictedPython.transformer import RestrictingNodeTransformer
-
 from sandbox.policy import names, wording
-from sandbox.policy.refusals import Refusal
+from sandbox.policy.nodes import (
+    copy_call,
+    hoisted_check,
+    hoisted_name,
+    hook,
+    is_abstract_metaclass,
+    is_plain_template,
+    is_result,
+    is_zero_argument_super,
+    place,
+)
+from sandbox.policy.walker import PolicyWalker
 
 if TYPE_CHECKING:
     from sandbox.policy.scopes import Scope, ScopeTree
 
 _Located = TypeVar("_Located", bound=ast.AST)
-_Visitor = Callable[["PolicyTransformer", ast.AST], Any]
-
-_LEAVES = tuple(
-    kind
-    for base in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-    for kind in base.__subclasses__()
-)
-_POSITIONED = (ast.expr, ast.stmt, ast.keyword, ast.alias, ast.arg, ast.excepthandler, ast.pattern)
 _TEMPORARY = names.HOOK_PREFIX + "t"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def hook(name: str) -> ast.Name:
-    """A load of one of the policy's own globals."""
-    return ast.Name(names.HOOK_PREFIX + name, ast.Load())
-
-
-def place(new: _Located, old: ast.AST) -> _Located:
-    """Give `new` and the parts of it that have none the position of `old`."""
-    for node in ast.walk(new):
-        if isinstance(node, _POSITIONED) and getattr(node, "lineno", None) is None:
-            ast.copy_location(node, old)
-    return new
-
-
-class PolicyTransformer(RestrictingNodeTransformer):
+class PolicyTransformer(PolicyWalker):
     """Rewrites the statements of one program in place and collects refusals.
 
     Args:
         tree: The scopes of the same statements.
         lines: The source lines, to count columns in characters.
-        star_names: Names a star import of a module binds; None for a module that does not exist here.
         keep_annotations: Annotations become strings (`from __future__ import annotations`) and are left
-        alone.
+            alone.
     """
 
-    _visitors: dict[type[ast.AST], _Visitor] = {}  # noqa: RUF012  # a cache of this class, filled once per node type
-
     def __init__(self, tree: ScopeTree, lines: list[str], *, keep_annotations: bool) -> None:
-        super().__init__()
-        self.refusals: list[Refusal] = []
+        super().__init__(lines)
         self._tree = tree
-        self._lines = lines
         self._scope: Scope = tree.program
         self._keep_annotations = keep_annotations
         self._in_pattern = False
         self._walrus_allowed = True
-
-    # ------------------------------------------------------------------ refusing
-
-    def refuse(self, node: ast.AST, message: str, hint: str | None = None) -> None:
-        """Record that `node` is not part of the language."""
-        line = getattr(node, "lineno", 1)
-        offset = getattr(node, "col_offset", 0)
-        text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
-        column = len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "replace")) + 1
-        self.refusals.append(Refusal(line, column, message, hint))
-
-    def error(self, node: ast.AST, info: str) -> None:  # replaces RestrictedPython's wording
-        """Record a refusal that the base class decided on."""
-        self.refuse(node, *wording.construct(type(node).__name__))
-
-    def warn(self, node: ast.AST, info: str) -> None:
-        """Drop a warning of the base class; what it warns of is refused as well."""
-
-    def not_allowed(self, node: ast.AST) -> None:
-        """Refuse a node type that has no visitor."""
-        self.refuse(node, *wording.construct(type(node).__name__))
-
-    def check_name(
-        self, node: ast.AST, name: str | None, allow_magic_methods: bool = False
-    ) -> None:  # the base class's signature
-        """Check a name in a binding position."""
-        if name is None:
-            return
-        problem = wording.binding(name)
-        if problem is not None:
-            self.refuse(node, *problem)
-
-    # ------------------------------------------------------------------ walking
-
-    def visit(self, node: ast.AST) -> Any:
-        """Dispatch by node type through a table; building a name per node costs more than visiting."""
-        kind = node.__class__
-        visitor = self._visitors.get(kind)
-        if visitor is None:
-            visitor = cast(
-                "_Visitor", getattr(type(self), "visit_" + kind.__name__, type(self).generic_visit)
-            )
-            self._visitors[kind] = visitor
-        return visitor(self, node)
-
-    def node_contents_visit(self, node: Any) -> Any:
-        """Visit the children of a node, replacing them in place."""
-        for field in node._fields:
-            value = getattr(node, field, None)
-            if value.__class__ is list:
-                self._visit_list(value)
-            elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
-                replacement = self.visit(value)
-                if replacement is not value:
-                    setattr(node, field, replacement)
-        return node
-
-    def _visit_list(self, nodes: list[Any]) -> None:
-        result: list[Any] = []
-        for node in nodes:
-            if not isinstance(node, ast.AST):
-                result.append(node)
-                continue
-            replacement = self.visit(node)
-            if isinstance(replacement, list):
-                result.extend(replacement)
-            elif replacement is not None:
-                result.append(replacement)
-        nodes[:] = result
 
     def visit_program(self, body: list[ast.stmt]) -> None:
         """Visit the program's own statements."""
@@ -279,7 +191,7 @@ class PolicyTransformer(RestrictingNodeTransformer):
             # Bound to an instance of the program's own class, the base's method can only change that
             # instance.
             node.value = self._choose(
-                node, first, "owned", value, place(ast.Call(hook("guard"), [_copy_call(value)], []), node)
+                node, first, "owned", value, place(ast.Call(hook("guard"), [copy_call(value)], []), node)
             )
             return self._no_pattern(node)
         return self._dynamic(node, self.visit(value), attr)
@@ -302,7 +214,7 @@ class PolicyTransformer(RestrictingNodeTransformer):
 
     def _super_receiver(self, value: ast.expr) -> ast.Name | None:
         """Return the first parameter behind a zero-argument `super()`, if it is never rebound."""
-        if not (_is_zero_argument_super(value) and isinstance(self._scope.node, _DEFINITIONS)):
+        if not (is_zero_argument_super(value) and isinstance(self._scope.node, _DEFINITIONS)):
             return None
         if not self._scope.parameters or self._scope.parameters[0] in self._scope.rebound:
             return None
@@ -320,7 +232,7 @@ class PolicyTransformer(RestrictingNodeTransformer):
                 return node
             owner = self._tree.steady_parameter(self._scope, value.id)
             if owner is not None and (owner, value.id, mutator) in self._tree.hoisted:
-                node.value = place(hook(_hoisted_name(value.id, mutator=mutator)), value)
+                node.value = place(hook(hoisted_name(value.id, mutator=mutator)), value)
                 return self._no_pattern(node)
             self.visit(value)
             slow = place(ast.Call(hook("guard"), [ast.Name(value.id, ast.Load())], []), value)
@@ -329,7 +241,7 @@ class PolicyTransformer(RestrictingNodeTransformer):
         first = self._super_receiver(value) if mutator else None
         if first is not None:
             node.value = self._choose(
-                node, first, "owned", value, place(ast.Call(hook("guard"), [_copy_call(value)], []), node)
+                node, first, "owned", value, place(ast.Call(hook("guard"), [copy_call(value)], []), node)
             )
         elif (
             isinstance(
@@ -343,7 +255,7 @@ class PolicyTransformer(RestrictingNodeTransformer):
         elif (
             self._walrus_allowed
             and self._scope.kind in ("program", "function")
-            and not _is_zero_argument_super(value)
+            and not is_zero_argument_super(value)
         ):
             kept = ast.NamedExpr(ast.Name(_TEMPORARY, ast.Store()), self.visit(value))
             again = ast.Name(_TEMPORARY, ast.Load())
@@ -423,9 +335,9 @@ class PolicyTransformer(RestrictingNodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         func = node.func
-        if _is_zero_argument_super(node):
+        if is_zero_argument_super(node):
             return node
-        if isinstance(func, ast.Attribute) and func.attr == "format" and _is_plain_template(func.value):
+        if isinstance(func, ast.Attribute) and func.attr == "format" and is_plain_template(func.value):
             self._visit_list(node.args)
             self._visit_list(node.keywords)
             return node
@@ -447,7 +359,7 @@ class PolicyTransformer(RestrictingNodeTransformer):
     def visit_Return(self, node: ast.Return) -> ast.AST:
         if self._scope is not self._tree.program:
             return self._native(node)
-        if node.value is not None and not _is_result(node.value):
+        if node.value is not None and not is_result(node.value):
             node.value = place(ast.Call(hook("explicit"), [self.visit(node.value)], []), node)
         elif node.value is not None:
             self._visit_list(cast("ast.Call", node.value).args)
@@ -521,7 +433,7 @@ class PolicyTransformer(RestrictingNodeTransformer):
         checks: list[ast.stmt] = []
         for name in scope.parameters:
             checks.extend(
-                _hoisted_check(node, name, mutator=mutator)
+                hoisted_check(node, name, mutator=mutator)
                 for mutator in (False, True)
                 if (scope, name, mutator) in self._tree.hoisted
             )
@@ -580,7 +492,7 @@ class PolicyTransformer(RestrictingNodeTransformer):
             if keyword.arg is None:
                 self.refuse(keyword, "a class statement takes no ** keywords", "write the keywords out")
             elif keyword.arg == "metaclass":
-                if _is_abstract_metaclass(keyword.value):
+                if is_abstract_metaclass(keyword.value):
                     builder = "abstract_class"
                 else:
                     self.refuse(keyword, *wording.METACLASS)
@@ -632,64 +544,3 @@ class PolicyTransformer(RestrictingNodeTransformer):
                     "match the object first and read the attribute in the case body",
                 )
         return self._visit_pattern(node)
-
-
-def _hoisted_name(name: str, *, mutator: bool) -> str:
-    return ("receiver." if mutator else "owned.") + name
-
-
-def _hoisted_check(node: ast.AST, name: str, *, mutator: bool) -> ast.stmt:
-    """`checked = p if type(p) is known else guard(p)`, run when the function starts."""
-    wanted = hook("receivers" if mutator else "owned")
-    test = ast.Compare(ast.Call(hook("type"), [ast.Name(name, ast.Load())], []), [ast.In()], [wanted])
-    value = ast.IfExp(
-        test, ast.Name(name, ast.Load()), ast.Call(hook("guard"), [ast.Name(name, ast.Load())], [])
-    )
-    target = ast.Name(names.HOOK_PREFIX + _hoisted_name(name, mutator=mutator), ast.Store())
-    return place(ast.Assign([target], value), node)
-
-
-def _is_zero_argument_super(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "super"
-        and not node.args
-        and not node.keywords
-    )
-
-
-def _copy_call(node: ast.expr) -> ast.expr:
-    return ast.copy_location(ast.Call(ast.copy_location(ast.Name("super", ast.Load()), node), [], []), node)
-
-
-def _is_abstract_metaclass(node: ast.expr) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr == "ABCMeta"
-    return isinstance(node, ast.Name) and node.id == "ABCMeta"
-
-
-def _is_result(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id[:1] == names.HOOK_PREFIX
-    )
-
-
-def _is_plain_template(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and reads_no_attributes(node.value)
-
-
-def reads_no_attributes(template: str, depth: int = 0) -> bool:
-    """Whether no field of a `str.format` template reads an attribute; False as well for a malformed one."""
-    try:
-        fields: Iterable[tuple[str, str | None, str | None, str | None]] = string.Formatter().parse(template)
-        for _, field, spec, _ in fields:
-            if field is not None and "." in field:
-                return False
-            if spec and (depth > 1 or not reads_no_attributes(spec, depth + 1)):
-                return False
-    except ValueError:
-        return False
-    return True

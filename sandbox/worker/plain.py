@@ -48,7 +48,11 @@ def build_globals(
 
 
 def look_ahead(
-    source: str, names: Mapping[str, Any], spaces: Mapping[str, object], modules: Mapping[str, object]
+    source: str,
+    names: Mapping[str, Any],
+    spaces: Mapping[str, object],
+    modules: Mapping[str, object],
+    hints: Mapping[str, str],
 ) -> tuple[None, list[Any]]:
     """Foresee nothing: here every program runs."""
     return None, []

@@ -123,7 +123,7 @@ class _Run:
                 self._bindings, self._write, self._modules, self._hints, self._loop
             )
             self._around, certain = self._language.look_ahead(
-                self._source, names, self._spaces, self._modules
+                self._source, names, self._spaces, self._modules, self._hints
             )
             if certain:
                 return _done({"failure": _foreseen(certain)})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox import advice, diagnostics, guards, policy
 from sandbox.advice import Surroundings
 from sandbox.facades import asyncio_facade, catalogue
+from sandbox.guards.readonly import FrozenModule
 from sandbox.preflight import CertainError, Space, certain_errors
 from sandbox.values import FrozenDict, FrozenList
 from sandbox.worker.namespaces import as_coroutine
@@ -27,8 +28,15 @@ PROGRAM_FILE = policy.PROGRAM_FILE
 # modules and time zones are loaded now or never.
 guards.prepare()
 
+_Gathering: type = asyncio.tasks._GatheringFuture  # type: ignore[attr-defined]  # noqa: SLF001  # what gather gives
+
 # A program knows these as what they are to it; the names of the classes would puzzle its author.
-for _shown, _kind in (("dict", FrozenDict), ("list", FrozenList), ("Future", asyncio.tasks._GatheringFuture)):  # type: ignore[attr-defined]  # noqa: SLF001  # nothing public gives it
+for _kind, _shown in (
+    (FrozenDict, "dict"),
+    (FrozenList, "list"),
+    (FrozenModule, "module"),
+    (_Gathering, "Future"),
+):
     _kind.__name__ = _kind.__qualname__ = _shown
 
 
@@ -52,7 +60,9 @@ def build_globals(
     """Return the globals a program starts with."""
     asyncio_facade.install(run=loop.run_nested, awaitable_adapter=as_coroutine)
     messages = {name: f"{name}() is not available in programs: {advice}" for name, advice in hints.items()}
-    return guards.build_globals(bindings=bindings, stdout_write=write, modules=modules, hints=messages)
+    return guards.build_globals(
+        bindings=bindings, stdout_write=write, modules=modules, hints=messages, substitutes=hints
+    )
 
 
 def look_ahead(
@@ -60,9 +70,16 @@ def look_ahead(
     names: Mapping[str, Any],
     spaces: Mapping[str, Space],
     modules: Mapping[str, object],
+    hints: Mapping[str, str],
 ) -> tuple[Surroundings, list[CertainError]]:
     """Return what a program finds when it starts, and what in it must fail."""
-    around = Surroundings({*names, *names["__builtins__"]}, spaces, {*catalogue.module_names(), *modules})
+    around = Surroundings(
+        names={*names, *names["__builtins__"]},
+        spaces=spaces,
+        modules={*catalogue.module_names(), *modules},
+        absent=catalogue.HINTS,
+        substitutes=hints,
+    )
 
     def advise(name: str, bound: frozenset[str]) -> str | None:
         return advice.unknown_name(name, bound, around)
@@ -73,8 +90,16 @@ def look_ahead(
 def describe(error: BaseException, source: str, around: Surroundings | None) -> dict[str, Any]:
     """Return the wire form of what a program raised."""
     description = diagnostics.describe_exception(error, source)
-    hint = None if around is None else advice.advise(error, source, PROGRAM_FILE, around)
     message = description.message
+    leaf, count = _first_of_group(error)
+    if leaf is not error:
+        # The group itself says only that something in it failed.
+        inside = diagnostics.describe_exception(leaf, source)
+        message = f"{message}: {inside.error_type}: {inside.message}"
+        message += f"; and {count - 1} more" if count > 1 else ""
+        if inside.frames:
+            description = inside._replace(error_type=description.error_type)
+    hint = None if around is None else advice.advise(leaf, source, PROGRAM_FILE, around)
     return {
         "message": f"{description.error_type}: {message}" if message else description.error_type,
         "errorType": description.error_type,
@@ -82,3 +107,16 @@ def describe(error: BaseException, source: str, around: Surroundings | None) -> 
         "hint": hint or description.hint,
         "traceback": [list(frame) for frame in description.frames],
     }
+
+
+def _first_of_group(error: BaseException) -> tuple[BaseException, int]:
+    """Return the first exception that is no group, and how many there are."""
+    leaves: list[BaseException] = []
+    todo = [error]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, BaseExceptionGroup):
+            todo.extend(reversed(each.exceptions))
+        else:
+            leaves.append(each)
+    return (leaves[0], len(leaves)) if leaves else (error, 1)

@@ -283,3 +283,22 @@ def test_traceback_lines_are_the_programs_own():
             lines.append((traceback.tb_lineno, traceback.tb_frame.f_code.co_qualname))
         traceback = traceback.tb_next
     assert [(6, "<module>"), (4, "f")] == lines
+
+
+@pytest.mark.skipif(not TWELVE, reason="3.12 syntax")
+def test_type_parameters_and_aliases_work():
+    source = """
+type Pair[T] = tuple[T, T]
+def first[T: (int, str), *Ts, **P](xs: list[T]) -> T:
+    return xs[0]
+class Box[T]:
+    def __init__(self, v: T):
+        self._v = v
+    def map[U](self, f) -> "Box[U]":
+        return Box(f(self._v))
+class Sub[K](Box[K]):
+    def get(self):
+        return self._v
+return [first([1]), Sub[int](3).get(), Box(2).map(str)._v, Box.__qualname__]
+"""
+    assert [1, 3, "2", "Box"] == run(source)[0]
