@@ -1,4 +1,4 @@
-"""What a failed program is told: type, message, line, a hint, and its own frames.
+"""What a failed program is told: type, message, line, and its own frames. Hints are in `sandbox.advice`.
 
 Knows: exceptions and program frames. Does not know: the wire, failure kinds.
 
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sandbox.hints import Failure, find_hint
-from sandbox.policy.names import HOOK_PREFIX
 from sandbox.policy.program import PROGRAM_FILE
 
 if TYPE_CHECKING:
@@ -53,7 +51,6 @@ class Description(NamedTuple):
     error_type: str
     message: str
     line: int | None
-    hint: str | None
     frames: list[Frame]
 
 
@@ -63,8 +60,7 @@ def describe_exception(error: BaseException, source: str) -> Description:
     tracebacks = _program_tracebacks(error.__traceback__)
     frames = [_frame(traceback, lines) for traceback in _middle_cut(tracebacks)]
     message = message_of(error)
-    hint = find_hint(_failure(error, message, tracebacks[-1] if tracebacks else None, lines))
-    return Description(type_name(error), message, frames[-1].line if frames else None, hint, frames)
+    return Description(type_name(error), message, frames[-1].line if frames else None, frames)
 
 
 def type_name(error: BaseException) -> str:
@@ -106,28 +102,3 @@ def _frame(traceback: TracebackType, lines: list[str]) -> Frame:
     line = traceback.tb_lineno or 1
     text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
     return Frame(line, code.co_qualname[:MAX_NAME_CHARS], text[:MAX_LINE_CHARS])
-
-
-def _failure(
-    error: BaseException, message: str, traceback: TracebackType | None, lines: list[str]
-) -> Failure:
-    if traceback is None:
-        return Failure(error, message, "", {})
-    frame = traceback.tb_frame
-    visible = {**frame.f_globals, **frame.f_locals}
-    variables = {
-        name: value for name, value in visible.items() if type(name) is str and name[:1] != HOOK_PREFIX
-    }
-    return Failure(error, message, _expression(traceback, lines), variables)
-
-
-def _expression(traceback: TracebackType, lines: list[str]) -> str:
-    """Return the source text of the instruction that failed, if it stands on one line."""
-    positions = list(traceback.tb_frame.f_code.co_positions())
-    index = traceback.tb_lasti // 2
-    if index >= len(positions):
-        return ""
-    start, end, first, last = positions[index]
-    if start is None or start != end or not 0 < start <= len(lines) or first is None or last is None:
-        return ""
-    return lines[start - 1].encode("utf-8", "surrogatepass")[first:last].decode("utf-8", "replace")

@@ -223,7 +223,7 @@ class SpillPolicy:
 
 
 def encode_name(name: str) -> str:
-    """Return a file name for any text: other characters than letters, digits, `.`, `_`, `-` become `~XXXX`."""
+    """Return a file name for any text: all but letters, digits, `.`, `_` and `-` become `~XXXX`."""
     if name in ("", ".", ".."):
         return "~" if not name else "~002E" * len(name)
     encoded = "".join(

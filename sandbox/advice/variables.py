@@ -33,9 +33,7 @@ def unbound(failed: Failed) -> str | None:
         name = match[1] if match else None
     if name is None:
         return None
-    if failed.in_function:
-        if not _is_set_outside(failed.tree, name):
-            return None
+    if failed.in_function and _is_set_outside(failed.tree, name):
         return f"write `nonlocal {name}` as the first line of the function, or use a name of its own there"
     return f"give `{name}` a value before this line, also for when a branch or loop is not entered"
 

@@ -104,7 +104,7 @@ def describe(error: BaseException, source: str, around: Surroundings | None) -> 
         "message": f"{description.error_type}: {message}" if message else description.error_type,
         "errorType": description.error_type,
         "line": description.line,
-        "hint": hint or description.hint,
+        "hint": hint,
         "traceback": [list(frame) for frame in description.frames],
     }
 

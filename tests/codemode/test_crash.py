@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import signal
 import subprocess
@@ -35,12 +36,11 @@ HOST = textwrap.dedent(
         with SessionLog.open(folder / "events.jsonl") as log:
             async with open_service(registry, session_log=log) as service:
                 print("ready", flush=True)
-                await service.run_code("for n in range(%d):\\n    await tools.save(n=n)")
+                await service.run_code("for n in range(CALLS):\\n    await tools.save(n=n)")
 
     trio.run(main)
     """
-    % CALLS
-)
+).replace("CALLS", str(CALLS))
 
 
 async def test_every_log_of_a_killed_host_opens_and_its_receipt_agrees_with_the_files(tmp_path):
@@ -69,16 +69,17 @@ async def test_every_log_of_a_killed_host_opens_and_its_receipt_agrees_with_the_
 async def kill_after_lines(script: Path, folder: Path, lines: int) -> None:
     log = folder / "events.jsonl"
     async with trio.open_nursery() as nursery:
-        process = await nursery.start(
-            lambda task_status: trio.run_process(
-                [sys.executable, str(script), str(folder)],
-                stdout=subprocess.PIPE,
-                check=False,
-                task_status=task_status,
-            )
+        start = functools.partial(
+            trio.run_process,
+            [sys.executable, str(script), str(folder)],
+            stdout=subprocess.PIPE,
+            check=False,
         )
+        process = await nursery.start(start)
         # Watching the file is how the kill finds its place; there is no event to wait for outside the host.
-        while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < lines):
+        while process.poll() is None and (  # noqa: ASYNC110  # see above
+            not log.exists() or log.read_bytes().count(b"\n") < lines
+        ):
             await trio.sleep(0.002)
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codemode.receipts import (
@@ -28,6 +28,7 @@ def done(tool="write", **changes):
     return record
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(max_size=50), JSON, max_size=12))
 def test_small_arguments_stay_as_they_are_and_large_ones_become_small(arguments):
     bounded = bounded_arguments(arguments)

@@ -280,14 +280,13 @@ def run_program(source: str) -> Outcome:
     except OutputLimitError:
         return Outcome("output-limit", logs="".join(logs))
     except BaseException as error:  # noqa: BLE001  # a program may raise anything
-        kind, message, line, hint, frames = describe_exception(error, source)
+        kind, message, line, frames = describe_exception(error, source)
         status = "memory-limit" if isinstance(error, MemoryError) else "exception"
         return Outcome(
             status,
             error_type=kind,
             message=f"{kind}: {message}",
             line=line,
-            hint=hint,
             frames=frames,
             logs="".join(logs),
         )

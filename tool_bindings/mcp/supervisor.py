@@ -131,7 +131,7 @@ class _Server:
             self._error = None
             self._state = "connected"
             self._connected_at = trio.current_time()
-            self._tell(f"connected ({self._title}, {len(self._names)} tools)", problem=False)
+            self._tell(f"connected ({self._title}, {self._count()})", problem=False)
             self.tried.set()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._follow_changes, connection)
@@ -153,7 +153,7 @@ class _Server:
                 self._tell(f"its new tool list is not used: {self._error}")
             else:
                 self._error = None
-                self._tell(f"has a new tool list ({len(self._names)} tools)", problem=False)
+                self._tell(f"has a new tool list ({self._count()})", problem=False)
 
     async def _sync(self, connection: Connection) -> None:
         """Register what the server lists now. A list that cannot be had or used changes nothing."""
@@ -173,6 +173,9 @@ class _Server:
         self._names = ()
         for dispose in disposers:
             dispose()
+
+    def _count(self) -> str:
+        return "1 tool" if len(self._names) == 1 else f"{len(self._names)} tools"
 
     def _may_retry(self) -> bool:
         """Count a failure, and say whether another attempt is made; tell the operator either way."""

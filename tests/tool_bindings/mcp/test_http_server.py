@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -101,3 +104,78 @@ async def test_an_address_where_nobody_listens_is_named_and_tried_again():
     ):
         assert [] == registry.names()
     assert "failed; trying again in 0.5 s" in notes[0]
+
+
+class ForgetfulHandler(http.server.BaseHTTPRequestHandler):
+    """A server that loses its sessions at the first call of a tool, as one that was restarted does."""
+
+    sessions = 0
+    forgot = False
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        method = message["method"]
+        if method == "initialize":
+            type(self).sessions += 1
+            self.answer(
+                message,
+                {
+                    "protocolVersion": message["params"]["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "forgetful", "version": "0"},
+                },
+            )
+        elif method == "tools/list":
+            self.answer(message, {"tools": [{"name": "x", "inputSchema": {"type": "object"}}]})
+        elif method == "tools/call" and not self.forgot:
+            type(self).forgot = True
+            self.reply(404)
+        elif method == "tools/call":
+            self.answer(message, {"content": [{"type": "text", "text": "remembered"}]})
+        else:
+            self.reply(202)
+
+    def do_GET(self):
+        self.reply(405)
+
+    def do_DELETE(self):
+        self.reply(200)
+
+    def answer(self, message, result):
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        self.reply(200, body)
+
+    def reply(self, status, body=b""):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Mcp-Session-Id", f"session-{self.sessions}")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_args):
+        pass
+
+
+async def test_a_session_that_the_server_gave_up_is_opened_again():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), ForgetfulHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        registry = ToolRegistry()
+        send, receive = trio.open_memory_channel(100)
+        own = {"reconnect": {"initialDelayMs": 1}}
+        with trio.fail_after(TIMEOUT_SECONDS):
+            async with open_mcp_servers(
+                registry,
+                configs(server.server_address[1], **own),
+                on_note=lambda text, _problem: send.send_nowait(text),
+            ):
+                result = await registry.dispatch("mcp__h__x", {})
+                assert "has ended the session and did not carry out 'x'" in result.error.message
+                # Nothing happened, so the outcome is known.
+                assert result.error.info is None
+                while "trying again" not in await receive.receive():
+                    pass
+                assert "connected (forgetful 0, 1 tool)" in await receive.receive()
+                result = await registry.dispatch("mcp__h__x", {})
+                assert "remembered" == result.value["content"][0]["text"]
+        server.shutdown()
