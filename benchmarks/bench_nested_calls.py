@@ -134,9 +134,8 @@ def main() -> None:
     print()
     print(f"sequential / round trip on one core  {medians['sequential'] / floor:6.2f}   (target: at most 8)")
     print(f"sequential / round trip              {medians['sequential'] / medians['round trip']:6.2f}")
-    print(
-        f"batched / gathered                   {medians['batched'] / medians['gathered']:6.2f}   (target: at most 0.5)"
-    )
+    batch_ratio = medians["batched"] / medians["gathered"]
+    print(f"batched / gathered                   {batch_ratio:6.2f}   (target: at most 0.5)")
     print(
         f"trivial run / fork to first byte     {medians['trivial run'] / medians['fork to first byte']:6.2f}"
         "   (target: at most 0.7)"

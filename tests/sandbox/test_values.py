@@ -36,10 +36,6 @@ from sandbox.values import (
     thaw,
 )
 
-# Examples have no deadline: a busy machine would turn slow ones into failures.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
-
 DEPTH = 20_000
 
 text = st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF, categories=None))
