@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-_FILE_NAMES: Final = ("open", "pathlib", "os", "shutil", "glob", "tempfile", "fileinput")
-_SHELL_NAMES: Final = ("subprocess", "pty", "pexpect", "sh")
-_WEB_NAMES: Final = ("requests", "urllib", "urllib.request", "http", "httpx", "aiohttp", "socket", "urllib3")
-
 _SUBSTITUTES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
-    (_FILE_NAMES, ("read", "write", "edit", "glob", "grep")),
-    (_SHELL_NAMES, ("bash", "terminal_open")),
-    (_WEB_NAMES, ("web_fetch", "web_search")),
+    (("open", "pathlib", "shutil", "tempfile", "fileinput"), ("read", "write")),
+    (("os", "glob", "fnmatch"), ("glob", "grep", "read")),
+    (("subprocess", "pty", "sh", "pexpect", "signal"), ("bash", "terminal_open")),
+    (
+        ("requests", "urllib.request", "http", "httpx", "aiohttp", "socket", "urllib3", "bs4", "websockets"),
+        ("web_fetch", "web_search"),
+    ),
 )
+"""What programs look for, and the tools that do it, the likeliest first."""
 
 
 def hints_for(tools: Collection[str]) -> Mapping[str, str]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from codemode.session_log import SessionLog
     from sandbox.vocabulary import Failure
     from tool_bindings.abort import AbortSignal
+    from tool_bindings.pipeline import Provenance
     from tool_bindings.redaction import SecretMasker
     from tool_bindings.results import ToolResult
     from tool_bindings.spill import SpillStore
@@ -218,13 +219,23 @@ class CodeService:
             turn.end(result)
         return result
 
-    async def call(self, name: str, arguments: Any, *, abort: AbortSignal | None = None) -> ToolResult:
+    async def call(
+        self,
+        name: str,
+        arguments: Any,
+        *,
+        abort: AbortSignal | None = None,
+        on_progress: ProgressListener | None = None,
+        provenance: Provenance = "direct",
+    ) -> ToolResult:
         """Call one tool directly, through the same pipeline as a program's calls.
 
         Args:
             name: The tool's name.
             arguments: A lossless JSON object.
             abort: A way to stop the call; it then fails as aborted.
+            on_progress: Gets what the tool says of its progress: done, total, note.
+            provenance: Which route the call came by, for policies.
 
         Raises:
             ServiceClosedError: The service was closed.
@@ -237,7 +248,14 @@ class CodeService:
         turn.begin()
         try:
             result = await self._registry.dispatch(
-                name, arguments, call_id=call_id, session=self._session, abort=abort
+                name,
+                arguments,
+                call_id=call_id,
+                session=self._session,
+                abort=abort,
+                progress=on_progress,
+                provenance=provenance,
+                grace_seconds=self._settings.grace_seconds,
             )
         finally:
             turn.end(result)

@@ -204,7 +204,7 @@ class CodeServer:
             )
         exclusive = self._registry.execution_mode(name, arguments) == "exclusive"
         async with client.turn(exclusive=exclusive):
-            return tool_answer(definition, await self._service.call(name, arguments))
+            return tool_answer(definition, await self._service.call(name, arguments, provenance="mcp"))
 
     # ---- resources
 
