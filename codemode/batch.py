@@ -174,6 +174,8 @@ class _Batch:
         await dispatch.execute()
         result = await dispatch.finish()
         record.executed = dispatch.executed
+        turn.annotate(dispatch, result)
+        record.annotation = self._sink.own_annotation(dispatch, result)
         return result
 
     def _settle(self, number: int, record: CallRecord, turn: Turn | None, result: ToolResult) -> None:

@@ -187,7 +187,12 @@ class Bridge:
         result = await dispatch.finish()
         self._commit(record, dispatch, result, number)
         if self._sink.wanted:
-            end = {**event, "isError": result.is_error, "content": result.content}
+            end = {
+                **event,
+                "isError": result.is_error,
+                "content": result.content,
+                **self._sink.annotation(dispatch, result),
+            }
             if self._log_shaper is None:
                 self._sink.emit("tool/code-dispatch", end)
             else:
@@ -196,6 +201,7 @@ class Bridge:
 
     def _commit(self, record: CallRecord, dispatch: Dispatch, result: ToolResult, number: int) -> None:
         record.executed = dispatch.executed
+        record.annotation = self._sink.own_annotation(dispatch, result)
         if result.is_error:
             record.error_message = result.error.message
             record.error_code = None if result.error.info is None else result.error.info.code

@@ -12,10 +12,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemode.session_events import APPEND
+from tool_bindings.annotated import DEFAULT_POLICY, EVENT_FIELD, observed
 
 if TYPE_CHECKING:
     from codemode.session_log import SessionLog
+    from sandbox.values import JsonValue
+    from tool_bindings.annotated import ProjectionPolicy
+    from tool_bindings.pipeline import Dispatch
     from tool_bindings.redaction import SecretMasker
+    from tool_bindings.results import ToolResult
 
 EventListener = Callable[[dict[str, Any]], None]
 
@@ -30,14 +35,30 @@ class EventSink:
     """
 
     def __init__(
-        self, log: SessionLog | None, listener: EventListener | None, masker: SecretMasker | None = None
+        self,
+        log: SessionLog | None,
+        listener: EventListener | None,
+        masker: SecretMasker | None = None,
+        projection: ProjectionPolicy = DEFAULT_POLICY,
     ) -> None:
         self._log = log
+        self._projection = projection
         self._listener = listener
         self._masker = masker
         self._numbers = itertools.count()
         self._turns = itertools.count()
         self.wanted = log is not None or listener is not None
+
+    def annotation(self, call: Dispatch, result: ToolResult) -> dict[str, JsonValue]:
+        """Return the fields that say in an event what a result means."""
+        return observed(call, result, self._projection)
+
+    def own_annotation(self, call: Dispatch, result: ToolResult) -> JsonValue:
+        """Return what a receipt says of the meaning of a result that has an annotation of its own."""
+        if result.annotation is None:
+            return None
+        shown = self.annotation(call, result).get(EVENT_FIELD)
+        return shown if self._masker is None else self._masker.mask(shown)
 
     def next_turn(self) -> int:
         """Return the number of a turn that is about to start."""

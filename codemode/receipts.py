@@ -44,6 +44,8 @@ class CallRecord:
     """Line of the program that made the call, by the worker's word."""
     error_message: str | None = None
     error_code: str | None = None
+    annotation: JsonValue = None
+    """What observers may see of the result's annotation, where the result has one of its own."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as `run --json` prints it."""
@@ -61,6 +63,8 @@ class CallRecord:
             record["error"] = {"message": self.error_message[:_MAX_ERROR_CHARS]}
             if self.error_code is not None:
                 record["error"]["code"] = self.error_code
+        if self.annotation is not None:
+            record["annotation"] = self.annotation
         return record
 
 

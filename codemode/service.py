@@ -26,6 +26,7 @@ from sandbox.errors import SandboxError
 from sandbox.limits import LimitError
 from sandbox.nursery import open_background_nursery
 from sandbox.supervisor import Sandbox, Stop, open_sandbox
+from tool_bindings.annotated import DEFAULT_POLICY
 from tool_bindings.registry import RUN_CODE, ToolRegistry
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from codemode.session_log import SessionLog
     from sandbox.vocabulary import Failure
     from tool_bindings.abort import AbortSignal
+    from tool_bindings.annotated import ProjectionPolicy
     from tool_bindings.pipeline import Provenance
     from tool_bindings.redaction import SecretMasker
     from tool_bindings.results import ToolResult
@@ -215,6 +217,7 @@ class CodeService:
                 await dispatch.prepare()
                 await dispatch.execute()
                 result = await dispatch.finish()
+                turn.annotate(dispatch, result)
         finally:
             turn.end(result)
         return result
@@ -244,19 +247,23 @@ class CodeService:
             raise ServiceClosedError("the service is closed")
         call_id = f"call-{secrets.token_hex(8)}"
         turn = Turn(self._sink, call_id, name, arguments)
+        dispatch = self._registry.begin(
+            name,
+            arguments,
+            call_id=call_id,
+            session=self._session,
+            abort=abort,
+            progress=on_progress,
+            provenance=provenance,
+            grace_seconds=self._settings.grace_seconds,
+        )
         result: ToolResult | None = None
         turn.begin()
         try:
-            result = await self._registry.dispatch(
-                name,
-                arguments,
-                call_id=call_id,
-                session=self._session,
-                abort=abort,
-                progress=on_progress,
-                provenance=provenance,
-                grace_seconds=self._settings.grace_seconds,
-            )
+            await dispatch.prepare()
+            await dispatch.execute()
+            result = await dispatch.finish()
+            turn.annotate(dispatch, result)
         finally:
             turn.end(result)
         return result
@@ -383,6 +390,7 @@ async def open_service(
     on_event: EventListener | None = None,
     spill: SpillStore | None = None,
     masker: SecretMasker | None = None,
+    projection: ProjectionPolicy = DEFAULT_POLICY,
 ) -> AsyncIterator[CodeService]:
     """Open a service that exposes the registry's tools, and nothing else, to programs.
 
@@ -395,12 +403,13 @@ async def open_service(
             and recorded whole. It needs a session log, whose id is whose texts they are.
         masker: Hides configured secrets in events, logs, errors, receipts and shown content. Programs
             and results keep them: for those see `tool_bindings.redaction.redact_results`.
+        projection: What events and receipts show of the annotations of results.
 
     Raises:
         SandboxUnavailableError: This machine cannot run programs as the settings ask.
     """
     settings = settings or Settings()
-    sink = EventSink(session_log, on_event, masker)
+    sink = EventSink(session_log, on_event, masker, projection)
     try:
         async with open_sandbox(settings.sandbox_settings()) as sandbox:
             service = CodeService(registry, sandbox, settings, sink, session_log, masker)

@@ -12,6 +12,7 @@ from sandbox.values import NotJsonError
 
 if TYPE_CHECKING:
     from codemode.events import EventSink
+    from tool_bindings.pipeline import Dispatch
     from tool_bindings.results import ToolResult
 
 
@@ -32,6 +33,7 @@ class Turn:
         self._arguments = arguments
         self._step: dict[str, int] = {}
         self._call_event = 0
+        self._annotation: dict[str, Any] = {}
 
     def begin(self) -> None:
         """Open turn and step, and record the request and the call."""
@@ -53,6 +55,11 @@ class Turn:
             "tool/call", {**self._step, "callId": self._call_id, "name": self._name, "arguments": arguments}
         )
 
+    def annotate(self, call: Dispatch, result: ToolResult) -> None:
+        """Note what the result's event will say about its meaning. Before `end`, if at all."""
+        if self._sink.wanted:
+            self._annotation = self._sink.annotation(call, result)
+
     def end(self, result: ToolResult | None) -> None:
         """Record the result and what it adds to the conversation, and close step and turn.
 
@@ -72,7 +79,7 @@ class Turn:
         self._sink.emit("turn/end", {"turn": self._step["turn"], "reason": reason})
 
     def _result_data(self, result: ToolResult | None) -> dict[str, Any]:
-        data: dict[str, Any] = {}
+        data: dict[str, Any] = {**self._annotation}
         content: Any = [{"type": "text", "text": "Error: tool call aborted"}]
         if result is None:
             data["error"] = {"name": "AbortError", "code": "ABORTED"}

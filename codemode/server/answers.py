@@ -13,6 +13,7 @@ from codemode.cli.depth import depth_of
 from codemode.outcome import failure_text, success_content
 from sandbox.values import json_size, thaw
 from sandbox.vocabulary import ABSENT, Failure
+from tool_bindings.annotated import mcp_members
 from tool_bindings.content import blocks_text, text_block
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ _CALL: Final = {
             "required": ["message"],
             "additionalProperties": False,
         },
+        "annotation": {"type": "object"},
     },
     "required": ["id", "tool", "arguments", "status", "executed", "durationMs"],
     "additionalProperties": False,
@@ -211,6 +213,9 @@ def tool_answer(definition: ToolDefinition, result: ToolResult) -> dict[str, Any
         answer: dict[str, Any] = {"content": content, "isError": True}
         if info is not None:
             answer["_meta"] = {"dev.codemode/error": {"name": info.name, "code": info.code}}
+        if result.annotation is not None:
+            said: Any = mcp_members(result.annotation)["_meta"]
+            answer["_meta"] = {**said, **answer.get("_meta", {})}
         return answer
     depth, size = depth_of(result.value), json_size(result.value)
     if depth > MAX_DEPTH:
@@ -222,11 +227,11 @@ def tool_answer(definition: ToolDefinition, result: ToolResult) -> dict[str, Any
         )
     value: Any = thaw(result.value)
     is_object = definition.output.schema.get("type") == "object"
-    return {
-        "content": content,
-        "structuredContent": value if is_object else {RESULT: value},
-        "isError": False,
-    }
+    answer = {"content": content, "structuredContent": value if is_object else {RESULT: value}}
+    if result.annotation is None:
+        return {**answer, "isError": False}
+    # Whoever annotated the value knows more than that there is one; an unknown status has no isError.
+    return {**answer, **mcp_members(result.annotation)}
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from tool_bindings.annotated import answer_annotation
 from tool_bindings.definition import Output, ToolDefinition
 from tool_bindings.mcp.conversion import canonical_value, renderer
 from tool_bindings.mcp.errors import McpCallError, McpUnavailableError
@@ -47,6 +48,9 @@ class McpTool:
                 " not supported here; the server was not called"
             )
         answer = await self._connection().call_tool(self.raw_name, arguments, context.report)
+        annotation = answer_annotation(answer)
+        if annotation is not None:
+            context.annotate(annotation)
         return canonical_value(self.raw_name, answer)
 
 
