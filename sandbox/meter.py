@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import psutil
+if TYPE_CHECKING:
+    import psutil
 
 _PROCESS_CLOCK: Final = 2
 """CPUCLOCK_SCHED of the kernel: the very clock behind `time.process_time()` inside the process."""
@@ -35,22 +36,38 @@ class CpuMeter:
         try:
             time.clock_gettime(self._clock)
         except OSError:
-            try:
-                self._process = psutil.Process(pid)
-            except psutil.NoSuchProcess:
-                pass  # Gone already, which `read` will say too.
+            self._process = _process(pid)
 
     def read(self) -> float | None:
         """Return the CPU seconds used so far, None when the process is gone."""
+        if self._process is not None:
+            return _cpu_seconds(self._process)
         try:
-            if self._process is None:
-                return time.clock_gettime(self._clock)
-            if not self._process.is_running():
-                return None
-            times = self._process.cpu_times()
-        except (OSError, psutil.NoSuchProcess, psutil.ZombieProcess):
+            return time.clock_gettime(self._clock)
+        except OSError:
             return None
-        return float(times.user + times.system)
+
+
+def _process(pid: int) -> psutil.Process | None:
+    # Imported where it is needed: most kernels have the clock, and a short run is mostly imports.
+    import psutil  # noqa: PLC0415
+
+    try:
+        return psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        return None  # Gone already, which `read` will say too.
+
+
+def _cpu_seconds(process: psutil.Process) -> float | None:
+    import psutil  # noqa: PLC0415  # as above
+
+    try:
+        if not process.is_running():
+            return None
+        times = process.cpu_times()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return None
+    return float(times.user + times.system)
 
 
 def pid_of(pidfd: int) -> int | None:

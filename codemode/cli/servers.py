@@ -17,7 +17,6 @@ from codemode.cli.status import FAILED, CommandError
 from codemode.cli.toolset import Toolset, load_toolset, unknown_tool
 from codemode.terminal import escape
 from tool_bindings import ToolRegistry
-from tool_bindings.mcp import McpConfigError, McpStartError, aliases_in, load_mcp_config, open_mcp_servers
 
 if TYPE_CHECKING:
     import argparse
@@ -40,6 +39,11 @@ def mcp_configs(options: argparse.Namespace) -> list[McpServerConfig]:
     Raises:
         CommandError: A file cannot be used.
     """
+    if not options.mcp:
+        return []
+    # Not imported for the many commands that name no server.
+    from tool_bindings.mcp import McpConfigError, load_mcp_config  # noqa: PLC0415
+
     try:
         return [config for path in mcp_files(options) for config in load_mcp_config(path)]
     except McpConfigError as error:
@@ -71,6 +75,8 @@ async def with_mcp_servers(
     if not configs:
         yield toolset
         return
+    from tool_bindings.mcp import McpConfigError, McpStartError, open_mcp_servers  # noqa: PLC0415  # as above
+
     # The SDK reports every oddity of a peer with a traceback; what matters comes as a note.
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -96,6 +102,8 @@ def _allowed(options: argparse.Namespace, toolset: Toolset) -> list[str]:
     wanted = getattr(options, "allow", ())
     if not wanted:
         return names
+    from tool_bindings.mcp import aliases_in  # noqa: PLC0415  # as above
+
     aliases = aliases_in(toolset.registry)
     found: set[str] = set()
     for name in wanted:

@@ -129,6 +129,12 @@ class TaskGroup:
         """Start a coroutine or tool call in this group."""
         return self._group.create_task(_adapt(coro), name=name)
 
+    def __repr__(self) -> str:
+        return repr(self._group)
+
+
+TaskGroup.__module__ = "asyncio"
+
 
 def asyncio_members() -> dict[str, object]:
     """Return what `import asyncio` offers."""

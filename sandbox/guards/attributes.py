@@ -8,12 +8,14 @@ name that arrives as a string, comes here.
 
 from __future__ import annotations
 
+import asyncio
 import decimal
 import enum
 import types
 from abc import ABCMeta
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from sandbox.facades import futures
 from sandbox.guards import formatting, hardening
 from sandbox.guards.exposure import expose_type
 from sandbox.guards.ownership import (
@@ -226,8 +228,12 @@ def _read_dynamic(ob: Any, name: str) -> Any:
             # Under another name in a class of the program it would read natively.
             _refuse_read(ob, name)
         return result
+    if name in names.DONE_CALLBACKS and isinstance(ob, asyncio.Future):
+        return futures.callback_method(ob, name)
     result = getattr(ob, name)
     kind = type(result)
+    if kind is types.MappingProxyType:
+        return _detached(result)
     if kind is types.BuiltinMethodType and isinstance(result.__self__, str):
         return formatting.bound(result.__self__, name, read)
     if kind is types.MethodDescriptorType and result.__objclass__ is str:
@@ -314,6 +320,10 @@ def _read_dunder(ob: Any, name: str) -> Any:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(ob, name)
+    return _read_method(ob, name)
+
+
+def _read_method(ob: Any, name: str) -> Any:
     if name not in names.READABLE_ATTRIBUTES:
         _refuse_read(ob, name)
     if type(ob) is super:
@@ -458,8 +468,31 @@ def _read_wrapped(ob: Any, name: str) -> Any:
 
 def _read_members(ob: Any, name: str) -> Any:
     if isinstance(ob, enum.EnumMeta):
-        return getattr(ob, name)
+        return _detached(getattr(ob, name))
     return _refuse_read(ob, name)
+
+
+def _detached(view: Any) -> types.MappingProxyType[Any, Any]:
+    """Return a view of a copy: a view hands what it shows to the other operand's reflected operators."""
+    return types.MappingProxyType(dict(view))
+
+
+def _read_dir(ob: Any, name: str) -> Any:
+    result = _read_method(ob, name)
+    if is_program_function(getattr(result, "__func__", result)):
+        return result
+
+    def listing(*args: Any) -> list[str]:
+        shown = args[0] if args else ob
+        private = is_program_object(shown) or type(shown) is super
+        return [
+            item
+            for item in result(*args)
+            if type(item) is str and item[:1] != names.HOOK_PREFIX and (private or item[:1] != "_")
+        ]
+
+    listing.__name__ = listing.__qualname__ = name
+    return listing
 
 
 def _read_notes(ob: Any, name: str) -> Any:
@@ -482,6 +515,7 @@ def _read_version(ob: Any, name: str) -> Any:
 
 _SPECIAL: dict[str, Callable[[Any, str], Any]] = {
     "__dict__": _read_dict,
+    "__dir__": _read_dir,
     "__annotations__": _read_annotations,
     "__wrapped__": _read_wrapped,
     "__members__": _read_members,

@@ -58,7 +58,10 @@ RECEIVER_CHECKED = LOOP_INTERNALS | ACCESSORS | {"send", "throw", "register", "m
 """Public attributes that are dangerous on some objects of the interpreter and ordinary on objects of a
 program."""
 
-ALWAYS_DYNAMIC = frozenset({"format", "format_map", "obj"})
+DONE_CALLBACKS = frozenset({"add_done_callback", "remove_done_callback"})
+"""Methods of asyncio futures through which a program could meet callbacks that are not its own."""
+
+ALWAYS_DYNAMIC = DONE_CALLBACKS | {"format", "format_map", "groupindex", "obj"}
 """Public attributes whose *result* decides: a str subclass of the program still has the C `format`."""
 
 GUARDED_PUBLIC = MUTATORS | RECEIVER_CHECKED | ALWAYS_DYNAMIC

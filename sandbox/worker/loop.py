@@ -20,6 +20,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from sandbox import values, wire
+from sandbox.facades.exact import exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -37,16 +38,20 @@ class DeadlockError(RuntimeError):
 class CallFuture(asyncio.Future[Any]):
     """The answer of one host call. Cancelling it tells the host that nobody waits any more."""
 
-    loop: WireLoop
-    call_id: int
-    make_error: Callable[[str], BaseException]
+    _wire_loop: WireLoop
+    _call_id: int
+    _make_error: Callable[[str], BaseException]
 
     def cancel(self, msg: Any = None) -> bool:
         """Give the call up; its later answer is dropped."""
         if not super().cancel(msg):
             return False
-        self.loop.give_up(self.call_id)
+        self._wire_loop.give_up(self._call_id)
         return True
+
+
+CallFuture.__name__ = CallFuture.__qualname__ = "Future"
+"""What a program reads in the text of one."""
 
 
 class Handle:
@@ -120,6 +125,8 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Handle:
         """Call back at a time of `time()`."""
+        # A number of the program's own class would run its comparisons among the timers.
+        when = exact(when)
         handle = Handle(callback, args, context, when)
         heapq.heappush(self._timers, (when, next(self._timer_numbers), handle))
         return handle
@@ -167,9 +174,9 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
             make_error: Gives the exception to raise for a failed call's message.
         """
         future = CallFuture(loop=self)
-        future.loop = self
-        future.make_error = make_error
-        future.call_id = call_id = next(self._call_numbers)
+        future._wire_loop = self
+        future._make_error = make_error
+        future._call_id = call_id = next(self._call_numbers)
         self._pending[call_id] = future
         where = b"null" if line is None else b"%d" % line
         self._channel.post(b'["%b",%d,%b,%b,%b]' % (_CALL, call_id, target, arguments, where))
@@ -254,4 +261,4 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
             if message[0] == wire.RESULT:
                 future.set_result(message[2])
             else:
-                future.set_exception(future.make_error(message[2]))
+                future.set_exception(future._make_error(message[2]))

@@ -8,7 +8,6 @@ Does not know: globs, matches, or paths.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -56,6 +55,9 @@ class RipgrepLimits:
 @cache
 def find_ripgrep() -> str | None:
     """Find the program: the installed package's own, one beside the interpreter, or one on PATH."""
+    # Slow to import, and needed by a first search only.
+    import importlib.metadata  # noqa: PLC0415
+
     try:
         files = importlib.metadata.files("ripgrep") or []
     except importlib.metadata.PackageNotFoundError:
