@@ -66,7 +66,8 @@ def describe_exception(error: BaseException, source: str) -> Description:
 def type_name(error: BaseException) -> str:
     """Return the name of an exception's class as the program knows it."""
     name: str = type.__dict__["__name__"].__get__(type(error))
-    return name[:MAX_NAME_CHARS]
+    # A program may rename its classes to anything, and the name goes into one line of a report.
+    return "".join(char if char.isprintable() else "?" for char in name[:MAX_NAME_CHARS])
 
 
 def message_of(error: BaseException) -> str:

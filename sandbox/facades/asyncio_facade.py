@@ -6,6 +6,7 @@ Knows: which names are offered. Does not know: the loop, tool calls (an adapter 
 from __future__ import annotations
 
 import asyncio
+import types
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -66,13 +67,18 @@ def install(*, run: Run, awaitable_adapter: Adapter) -> None:
 
 
 def _adapt(awaitable: Any) -> Any:
+    if asyncio.iscoroutine(awaitable) and type(awaitable) is not types.CoroutineType:
+        # What a generator or a class yields goes straight to the event loop.
+        raise TypeError(
+            f"a {type(awaitable).__name__!r} object is no coroutine: write `async def` and call it"
+        )
     return _Installed.adapt(awaitable)
 
 
 def run(main: Any, *, debug: Any = None) -> Any:
     """Run a coroutine to its end and return its result."""
     del debug
-    return _Installed.run(main)
+    return _Installed.run(main if asyncio.isfuture(main) else _adapt(main))
 
 
 def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:

@@ -23,6 +23,7 @@ import typing
 from typing import Any
 
 from sandbox.facades import (
+    appearance,
     asyncio_facade,
     console,
     containers,
@@ -33,6 +34,7 @@ from sandbox.facades import (
     randomness,
     records,
     regular,
+    seals,
     typed,
     zones,
 )
@@ -112,6 +114,7 @@ HINTS: dict[str, str] = {
 @functools.cache
 def shared_modules() -> dict[str, FrozenModule]:
     """Return the facades that every program of this process shares, built once."""
+    seals.seal()
     members: dict[str, dict[str, object]] = {
         **plain.plain_members(),
         "abc": typed.abc_members(),
@@ -131,6 +134,8 @@ def shared_modules() -> dict[str, FrozenModule]:
         "zoneinfo": zones.zoneinfo_members(),
     }
     members["collections"]["namedtuple"] = containers.namedtuple
+    for module, listed in members.items():
+        appearance.named_members(module, listed)
     missing = {"asyncio": asyncio_facade.MISSING}
     modules = {name: FrozenModule(name, listed, missing.get(name)) for name, listed in members.items()}
     for name in sorted(modules, reverse=True):
@@ -145,12 +150,15 @@ def shared_modules() -> dict[str, FrozenModule]:
 
 def program_modules(streams: console.Console) -> dict[str, FrozenModule]:
     """Return the facades that belong to one program."""
-    return {
-        "contextlib": FrozenModule("contextlib", console.contextlib_members(streams)),
-        "pprint": FrozenModule("pprint", console.pprint_members(streams)),
-        "random": FrozenModule("random", randomness.random_members()),
-        "sys": FrozenModule("sys", console.sys_members(streams)),
+    members = {
+        "contextlib": console.contextlib_members(streams),
+        "pprint": console.pprint_members(streams),
+        "random": randomness.random_members(),
+        "sys": console.sys_members(streams),
     }
+    for module, listed in members.items():
+        appearance.named_members(module, listed)
+    return {module: FrozenModule(module, listed) for module, listed in members.items()}
 
 
 @functools.cache

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
+from sandbox.facades.appearance import plain_function, renamed
+
 Write = Callable[[str, str], None]
 """Takes the stream's name (`stdout` or `stderr`) and the text."""
 
@@ -72,6 +74,9 @@ class OutputStream:
     def close(self) -> None:
         """Do nothing: the stream stays open for the whole run."""
 
+    def __repr__(self) -> str:
+        return self.name
+
 
 class EmptyInput:
     """`sys.stdin` of a program: at end of file from the start."""
@@ -82,6 +87,9 @@ class EmptyInput:
         """Return the empty string."""
         del size
         return ""
+
+    def __repr__(self) -> str:
+        return "<stdin>"
 
     def readline(self, size: int = -1, /) -> str:
         """Return the empty string."""
@@ -141,6 +149,23 @@ class Console:
         return _Redirection(self, "stderr", new_target)
 
 
+class _Current:
+    """The console of the program that runs."""
+
+    console: Console | None = None
+
+
+def install(console: Console) -> None:
+    """Make a console the one that standard library functions print to."""
+    _Current.console = console
+
+
+def print_now(*values: Any, **options: Any) -> None:
+    """Print for a standard library function, which knows no program."""
+    if _Current.console is not None:
+        _Current.console.print(*values, **options)
+
+
 class _Redirection:
     """`contextlib.redirect_stdout` and `redirect_stderr`."""
 
@@ -159,6 +184,9 @@ class _Redirection:
 
     def __exit__(self, *details: object) -> None:
         setattr(self._console, self._which, self._old.pop())
+
+    def __repr__(self) -> str:
+        return f"<contextlib.redirect_{self._which}>"
 
 
 class _RedirectedStream:
@@ -210,6 +238,17 @@ class _VersionInfo(tuple[Any, ...]):
     serial = property(lambda self: self[4])
 
 
+renamed(
+    {
+        OutputStream: "TextIOWrapper",
+        EmptyInput: "TextIOWrapper",
+        _RedirectedStream: "TextIOWrapper",
+        _Redirection: "redirect",
+        _VersionInfo: "version_info",
+    }
+)
+
+
 def _exit(status: Any = None, /) -> NoReturn:
     raise SystemExit(status)
 
@@ -256,7 +295,8 @@ def pprint_members(console: Console) -> dict[str, object]:
     """Return what `import pprint` offers to one program."""
     return {
         "isreadable": pprint.isreadable, "isrecursive": pprint.isrecursive, "pformat": pprint.pformat,
-        "saferepr": pprint.saferepr, "pp": console.pp, "pprint": console.pprint,
+        "saferepr": pprint.saferepr, "pp": plain_function(console.pp, "pp", "pprint"),
+        "pprint": plain_function(console.pprint, "pprint", "pprint"),
     }  # fmt: skip
 
 
@@ -268,4 +308,12 @@ def contextlib_members(console: Console) -> dict[str, object]:
         "asynccontextmanager closing contextmanager nullcontext suppress"
     )
     members: dict[str, object] = {name: getattr(contextlib, name) for name in names.split()}
-    return {**members, "redirect_stderr": console.redirect_stderr, "redirect_stdout": console.redirect_stdout}
+    for method in (console.redirect_stderr, console.redirect_stdout):
+        function = plain_function(method, method.__name__, "contextlib")
+        members[function.__name__] = function
+    return members
+
+
+def print_function(console: Console) -> Callable[..., None]:
+    """Return what `print` is to one program."""
+    return plain_function(console.print, "print", "builtins")

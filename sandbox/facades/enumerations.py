@@ -13,6 +13,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
+from sandbox.facades.appearance import renamed
 from sandbox.guards.ownership import mark_class
 from sandbox.policy import names
 
@@ -34,6 +35,10 @@ class CheckedEnumType(enum.EnumMeta):
         created: type = super().__call__(value, wanted, module="__main__", **kwargs)
         mark_class(created)
         return created
+
+
+CheckedEnumType.__call__.__qualname__ = "EnumType.__call__"
+renamed({CheckedEnumType: "EnumType"})
 
 
 def _checked_members(wanted: Any) -> list[Any]:

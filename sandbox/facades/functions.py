@@ -10,6 +10,7 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any
 
+from sandbox.facades.appearance import renamed
 from sandbox.guards.attributes import MISSING, read
 from sandbox.guards.ownership import is_program_class, is_program_function, is_program_instance
 
@@ -150,6 +151,9 @@ class _SingleDispatch:
     def __get__(self, obj: Any, cls: Any = None) -> Any:
         return self if obj is None else types.MethodType(self, obj)
 
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}>"
+
 
 def _dispatch_class(cls: Any) -> Any:
     if isinstance(cls, str):
@@ -192,6 +196,16 @@ class _SingleDispatchMethod:
             return method.__get__(obj, cls)(*args, **kwargs)
 
         return call
+
+
+renamed(
+    {
+        _AttributeGetter: "attrgetter",
+        _MethodCaller: "methodcaller",
+        _SingleDispatch: "function",
+        _SingleDispatchMethod: "singledispatchmethod",
+    }
+)
 
 
 def singledispatchmethod(func: Any) -> Any:

@@ -28,24 +28,73 @@ _given: weakref.WeakKeyDictionary[asyncio.Future[Any], _Given] = weakref.WeakKey
 
 def hide_internals() -> None:
     """Make the texts of tasks and futures tell their state and nothing of the process."""
-    futures: Any = base_futures
-    tasks: Any = base_tasks
+    # An object of the program that looked like a future would be given asyncio's callbacks.
+    for module in (asyncio, asyncio.futures, base_futures):
+        vars(module)["isfuture"] = isfuture
     # The C classes call the functions that look these up.
-    futures._future_repr_info = _describe_future
-    tasks._task_repr_info = _describe_task
+    vars(base_futures)["_future_repr_info"] = _describe_future
+    vars(base_tasks)["_task_repr_info"] = _describe_task
 
 
-def _describe_future(future: Any) -> list[str]:
-    info = [future._state.lower()]
-    if future._state == "FINISHED":
-        if future._exception is not None:
-            info.append(f"exception={future._exception!r}")
-        else:
-            info.append(f"result={reprlib.repr(future._result)}")
-    return info
+def isfuture(obj: object) -> bool:
+    """Say whether an object is a future or task; no other may pass for one."""
+    return isinstance(obj, asyncio.Future)
 
 
-def _describe_task(task: Any) -> list[str]:
+class CheckedSteps:
+    """What a program's `__await__` returns, as the event loop may see it: it yields futures, or nothing.
+
+    To anything else that calls itself a future the loop would give the callback that wakes a task up.
+    """
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Any) -> None:
+        self._steps = iter(steps)
+
+    def __iter__(self) -> CheckedSteps:
+        return self
+
+    def __next__(self) -> Any:
+        return _checked_step(next(self._steps))
+
+    def send(self, value: Any) -> Any:
+        """Go on, with what the loop answers."""
+        return _checked_step(next(self._steps) if value is None else self._steps.send(value))
+
+    def throw(self, *error: Any) -> Any:
+        """Go on with an exception; steps that cannot take one end with it."""
+        throw = getattr(self._steps, "throw", None)
+        if throw is None:
+            raise error[-1] if isinstance(error[-1], BaseException) else error[0]
+        return _checked_step(throw(*error))
+
+    def close(self) -> None:
+        """End the steps."""
+        close = getattr(self._steps, "close", None)
+        if close is not None:
+            close()
+
+
+def _checked_step(step: Any) -> Any:
+    if step is None or isinstance(step, asyncio.Future):
+        return step
+    raise RuntimeError(f"__await__ yields futures or None, not a {type(step).__name__!r} object")
+
+
+def _describe_future(future: asyncio.Future[Any]) -> list[str]:
+    if not future.done():
+        return ["pending"]
+    if future.cancelled():
+        return ["cancelled"]
+    error = future.exception()
+    return [
+        "finished",
+        f"result={reprlib.repr(future.result())}" if error is None else f"exception={error!r}",
+    ]
+
+
+def _describe_task(task: asyncio.Task[Any]) -> list[str]:
     info = _describe_future(task)
     if task.cancelling() and not task.done():
         info[0] = "cancelling"

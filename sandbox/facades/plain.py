@@ -32,9 +32,13 @@ import time
 import unicodedata
 import urllib.parse
 import zlib
-from typing import TYPE_CHECKING
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from sandbox.facades.exact import first_exact, on_exact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
 _LISTS: tuple[tuple[ModuleType, str], ...] = (
@@ -185,12 +189,25 @@ def plain_members() -> dict[str, dict[str, object]]:
     """Return the members of every listed module; names this Python does not have yet are skipped."""
     return {
         module.__name__: {
-            name: _constant(getattr(module, name)) for name in listed.split() if hasattr(module, name)
+            name: _offered(module, getattr(module, name)) for name in listed.split() if hasattr(module, name)
         }
         for module, listed in _LISTS
     }
 
 
-def _constant(member: object) -> object:
-    """Return a set as a frozen one: a program could change what every program of the process shares."""
-    return frozenset(member) if isinstance(member, set) else member
+_EDGES: dict[ModuleType, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    # Written in Python on text and bytes: they call methods of what they are given.
+    **dict.fromkeys((base64, hashlib, hmac, html, string, textwrap, urllib.parse), on_exact),
+    # Its C code caches by the format, the first argument.
+    struct: first_exact,
+}
+"""What is put around the functions of a module."""
+
+
+def _offered(module: ModuleType, member: Any) -> object:
+    if isinstance(member, set):
+        # A program could change what every program of the process shares.
+        return frozenset(member)
+    if module in _EDGES and type(member) in (FunctionType, BuiltinFunctionType):
+        return _EDGES[module](member)
+    return member

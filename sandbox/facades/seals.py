@@ -9,11 +9,9 @@ modules of this process, which exists to run programs; what the functions do sta
 
 from __future__ import annotations
 
-import _strptime
 import calendar
 import csv
 import dataclasses
-import enum
 import fractions
 import functools
 import re
@@ -27,6 +25,7 @@ from sandbox.facades.exact import exact, on_exact
 from sandbox.frozen import frozen_dict, frozen_list
 
 if TYPE_CHECKING:
+    import enum
     from collections.abc import Callable, Iterable, Iterator
 
 _DEBUG = int(re.DEBUG)
@@ -37,6 +36,9 @@ _LruCache: Any = functools._lru_cache_wrapper  # noqa: SLF001  # the class has n
 def seal() -> None:
     """Seal everything, once per process; before the facades are built from the same modules."""
     _seal_regular_expressions()
+    # Not before: importing it makes the C code of `re` look up, once for all, what is replaced there.
+    import _strptime  # noqa: PLC0415
+
     _seal_tables()
     _seal_typing()
     _replace(_strptime, "_strptime", on_exact)
@@ -97,8 +99,7 @@ def _seal_tables() -> None:
     html: Any = calendar.HTMLCalendar
     html.cssclasses = html.cssclasses_weekday_head = frozen_list(html.cssclasses)
     # A mapping proxy hands what is behind it to the reflected operators of the other operand.
-    fields: Any = dataclasses
-    fields._EMPTY_METADATA = types.MappingProxyType(frozen_dict({}))
+    vars(dataclasses)["_EMPTY_METADATA"] = types.MappingProxyType(frozen_dict({}))
 
 
 # ---------------------------------------------------------------------- typing

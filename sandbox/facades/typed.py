@@ -10,6 +10,7 @@ import types
 import typing
 from typing import Any
 
+from sandbox.facades.appearance import renamed
 from sandbox.guards.exposure import expose_type, stand_in
 
 _TYPING = (
@@ -48,6 +49,9 @@ class _AbstractMeta:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("write a class statement with the base abc.ABC to create an abstract class")
+
+
+renamed({_AbstractMeta: "ABCMeta"})
 
 
 def typing_members() -> dict[str, object]:

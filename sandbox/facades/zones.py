@@ -11,6 +11,8 @@ import io
 import zoneinfo
 from typing import Any, NoReturn
 
+from sandbox.facades.appearance import renamed
+
 
 @functools.cache
 def zone_data() -> dict[str, bytes]:
@@ -28,6 +30,9 @@ class _ZoneInfoMeta(type):
         if type(key) is not str:
             raise TypeError(f"a time zone key is a string, not {type(key).__name__!r}")
         return _zone(key)
+
+
+renamed({_ZoneInfoMeta: "type"})
 
 
 class ZoneInfo(zoneinfo.ZoneInfo, metaclass=_ZoneInfoMeta):

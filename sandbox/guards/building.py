@@ -11,7 +11,8 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from sandbox.facades import catalogue
+from sandbox.facades import catalogue, console
+from sandbox.facades.appearance import named, renamed
 from sandbox.facades.console import Console
 from sandbox.facades.functions import guarded_getattr
 from sandbox.guards import attributes, classes, exposure, hardening, ownership
@@ -118,6 +119,7 @@ def build_globals(
     """
     prepare()
     streams = Console(stdout_write)
+    console.install(streams)
     importable = {**catalogue.shared_modules(), **catalogue.program_modules(streams), **(modules or {})}
     available = _builtins(streams, hints or {})
     available["__import__"] = make_import(importable, substitutes, (bindings or {}).keys())
@@ -167,7 +169,7 @@ def _builtins(streams: Console, hints: Mapping[str, str]) -> dict[str, Any]:
         {
             "super": super,
             "type": exposure.type_stand_in,
-            "print": streams.print,
+            "print": console.print_function(streams),
             "getattr": guarded_getattr,
             "hasattr": _hasattr,
             "setattr": _setattr,
@@ -178,6 +180,8 @@ def _builtins(streams: Console, hints: Mapping[str, str]) -> dict[str, Any]:
             "__debug__": True,
         }
     )
+    for name in ("getattr", "hasattr", "setattr", "delattr", "dir", "exit"):
+        named(available[name], name)
     return available
 
 
@@ -186,7 +190,7 @@ def _unavailable(name: str, error: type[Exception], message: str) -> Callable[..
         del args, kwargs
         raise error(message)
 
-    refuse.__name__ = refuse.__qualname__ = name
+    named(refuse, name)
     return refuse
 
 
@@ -226,6 +230,10 @@ def checked_super(*args: Any) -> Any:
     if not (isinstance(args[0], type) and ownership.is_program_class(args[0])):
         raise TypeError("super() works on classes of this program")
     return super(*args)
+
+
+named(checked_super, "super")
+renamed({classes.ClassBuilder: "type"})
 
 
 @functools.cache

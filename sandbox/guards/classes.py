@@ -9,6 +9,7 @@ import types
 from abc import ABCMeta
 from typing import TYPE_CHECKING, Any
 
+from sandbox.facades.futures import CheckedSteps
 from sandbox.guards.exposure import type_stand_in
 from sandbox.guards.ownership import adopt, is_program_class, mark_namespace
 from sandbox.policy import names
@@ -90,6 +91,8 @@ def _check_namespace(name: str, namespace: dict[str, Any]) -> None:
         dict.__setitem__(namespace, "__match_args__", wanted)
     if "__getattr__" in namespace:
         dict.__setitem__(namespace, "__getattr__", getattr_method(namespace["__getattr__"]))
+    if "__await__" in namespace:
+        dict.__setitem__(namespace, "__await__", await_method(namespace["__await__"]))
 
 
 _SET_BY_INTERPRETER = frozenset(
@@ -127,6 +130,19 @@ def getattr_method(function: Any) -> Any:
     __getattr__.__qualname__ = function.__qualname__
     __getattr__.__doc__ = function.__doc__
     return __getattr__
+
+
+def await_method(function: Any) -> Any:
+    """Wrap a program's `__await__` so that it yields to the event loop only what the loop may trust."""
+    if type(function) is not types.FunctionType:
+        raise TypeError("__await__ must be defined with def")
+
+    def __await__(self: Any) -> Any:  # noqa: N807  # it becomes that method
+        return CheckedSteps(function(self))
+
+    __await__.__qualname__ = function.__qualname__
+    __await__.__doc__ = function.__doc__
+    return __await__
 
 
 plain_builder = ClassBuilder(type)

@@ -186,6 +186,7 @@ class PolicyTransformer(PolicyWalker):
             "__delattr__",
             "__new__",
             "__dict__",
+            "__dir__",
             "__getattr__",
         ):
             # Bound to an instance of the program's own class, the base's method can only change that

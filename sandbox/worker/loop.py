@@ -20,7 +20,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from sandbox import values, wire
-from sandbox.facades.exact import exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -38,9 +37,15 @@ class DeadlockError(RuntimeError):
 class CallFuture(asyncio.Future[Any]):
     """The answer of one host call. Cancelling it tells the host that nobody waits any more."""
 
-    _wire_loop: WireLoop
-    _call_id: int
-    _make_error: Callable[[str], BaseException]
+    def __init__(self, loop: WireLoop, call_id: int, make_error: Callable[[str], BaseException]) -> None:
+        super().__init__(loop=loop)
+        self._wire_loop = loop
+        self._call_id = call_id
+        self._make_error = make_error
+
+    def take_error(self, message: str) -> None:
+        """Fail with the exception for a failed call's message."""
+        self.set_exception(self._make_error(message))
 
     def cancel(self, msg: Any = None) -> bool:
         """Give the call up; its later answer is dropped."""
@@ -126,7 +131,7 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
     ) -> Handle:
         """Call back at a time of `time()`."""
         # A number of the program's own class would run its comparisons among the timers.
-        when = exact(when)
+        when = when if type(when) is float else float(when)
         handle = Handle(callback, args, context, when)
         heapq.heappush(self._timers, (when, next(self._timer_numbers), handle))
         return handle
@@ -173,10 +178,8 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
             line: The program's line.
             make_error: Gives the exception to raise for a failed call's message.
         """
-        future = CallFuture(loop=self)
-        future._wire_loop = self
-        future._make_error = make_error
-        future._call_id = call_id = next(self._call_numbers)
+        call_id = next(self._call_numbers)
+        future = CallFuture(self, call_id, make_error)
         self._pending[call_id] = future
         where = b"null" if line is None else b"%d" % line
         self._channel.post(b'["%b",%d,%b,%b,%b]' % (_CALL, call_id, target, arguments, where))
@@ -261,4 +264,4 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
             if message[0] == wire.RESULT:
                 future.set_result(message[2])
             else:
-                future.set_exception(future._make_error(message[2]))
+                future.take_error(message[2])

@@ -43,6 +43,7 @@ def make_error_class(name: str, member_attributes: tuple[str, ...]) -> type[Call
         for attribute in member_attributes:
             setattr(self, attribute, member)
 
+    init.__name__, init.__qualname__ = "__init__", f"{name}.__init__"
     return type(name, (CallError,), {"__init__": init, "__module__": "__program__", "__qualname__": name})
 
 
@@ -183,9 +184,6 @@ class HostFunction:
             )
         return self._loop.start_call(self._target, encoded, line, self._make_error)
 
-
-HostFunction.__name__ = HostFunction.__qualname__ = "function"
-"""What Python's own messages call a member: the name of our class would only puzzle a program's author."""
 
 _MAX_UNSTARTED: Final = 256
 """Calls remembered for the "was never awaited" hint; a program may make millions. Arbitrary."""
@@ -416,3 +414,16 @@ def _program_line(program_file: str) -> int | None:
             return frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]  # the last frame has none
     return None
+
+
+# What Python's own messages call these: the names of our classes would only puzzle a program's author.
+for _kind, _shown in (
+    (HostFunction, "function"),
+    (HostNamespace, "namespace"),
+    (PendingCall, "call"),
+    (Batch, "function"),
+):
+    _kind.__name__ = _kind.__qualname__ = _shown
+    _kind.__module__ = "builtins"
+Batch.__call__.__qualname__ = BATCH
+_await.__name__ = _await.__qualname__ = "call"
