@@ -24,7 +24,6 @@ from codemode.server.answers import (
     tool_answer,
 )
 from codemode.server.clients import ClientBusyError, ClientKey, Clients, RunLogs
-from codemode.server.description import describe_run_code
 from sandbox.nursery import open_background_nursery
 from sandbox.values import thaw
 from tool_bindings.registry import RUN_CODE
@@ -130,7 +129,8 @@ class CodeServer:
 
     def _described(self) -> str:
         if self._description is None:
-            self._description = describe_run_code(self._definitions())
+            names = [definition.name for definition in self._definitions()]
+            self._description = _without_surrogates(self._service.prompt(tools=names))
         return self._description
 
     async def _list_tools(

@@ -31,7 +31,7 @@ def named_members(module: str, members: Mapping[str, object]) -> None:
         if type(member) is types.FunctionType:
             named(member, name, module)
         elif isinstance(member, type):
-            type.__setattr__(member, "__module__", module)
+            _place(member, module)
 
 
 def plain_function(method: Callable[..., Any], name: str, module: str) -> Callable[..., Any]:
@@ -50,5 +50,13 @@ def renamed(names: Mapping[type, str]) -> None:
         for key, method in vars(cls).items():
             if type(method) is types.FunctionType:
                 method.__qualname__ = f"{name}.{key}"
-        for attribute, value in (("__name__", name), ("__qualname__", name), ("__module__", "builtins")):
-            type.__setattr__(cls, attribute, value)
+        for attribute in ("__name__", "__qualname__"):
+            type.__setattr__(cls, attribute, name)
+        _place(cls, "builtins")
+
+
+def _place(cls: type, module: str) -> None:
+    type.__setattr__(cls, "__module__", module)
+    for method in vars(cls).values():
+        if type(method) is types.FunctionType:
+            method.__module__ = module

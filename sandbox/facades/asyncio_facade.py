@@ -67,7 +67,9 @@ def install(*, run: Run, awaitable_adapter: Adapter) -> None:
 
 
 def _adapt(awaitable: Any) -> Any:
-    if asyncio.iscoroutine(awaitable) and type(awaitable) is not types.CoroutineType:
+    if type(awaitable) is types.CoroutineType:
+        return awaitable
+    if asyncio.iscoroutine(awaitable):
         # What a generator or a class yields goes straight to the event loop.
         raise TypeError(
             f"a {type(awaitable).__name__!r} object is no coroutine: write `async def` and call it"
@@ -78,7 +80,7 @@ def _adapt(awaitable: Any) -> Any:
 def run(main: Any, *, debug: Any = None) -> Any:
     """Run a coroutine to its end and return its result."""
     del debug
-    return _Installed.run(main if asyncio.isfuture(main) else _adapt(main))
+    return _Installed.run(_adapt(main))
 
 
 def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
@@ -137,9 +139,6 @@ class TaskGroup:
 
     def __repr__(self) -> str:
         return repr(self._group)
-
-
-TaskGroup.__module__ = "asyncio"
 
 
 def asyncio_members() -> dict[str, object]:

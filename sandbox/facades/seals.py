@@ -14,6 +14,7 @@ import csv
 import dataclasses
 import fractions
 import functools
+import importlib
 import re
 import textwrap
 import types
@@ -37,7 +38,7 @@ def seal() -> None:
     """Seal everything, once per process; before the facades are built from the same modules."""
     _seal_regular_expressions()
     # Not before: importing it makes the C code of `re` look up, once for all, what is replaced there.
-    import _strptime  # noqa: PLC0415
+    _strptime: Any = importlib.import_module("_strptime")
 
     _seal_tables()
     _seal_typing()

@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sandbox import values
+from sandbox.facades.appearance import named, renamed
 from sandbox.preflight import Space
 from sandbox.values import NotJsonError
 
@@ -417,13 +418,6 @@ def _program_line(program_file: str) -> int | None:
 
 
 # What Python's own messages call these: the names of our classes would only puzzle a program's author.
-for _kind, _shown in (
-    (HostFunction, "function"),
-    (HostNamespace, "namespace"),
-    (PendingCall, "call"),
-    (Batch, "function"),
-):
-    _kind.__name__ = _kind.__qualname__ = _shown
-    _kind.__module__ = "builtins"
+renamed({HostFunction: "function", HostNamespace: "namespace", PendingCall: "call", Batch: "function"})
 Batch.__call__.__qualname__ = BATCH
-_await.__name__ = _await.__qualname__ = "call"
+named(_await, "call")

@@ -8,7 +8,6 @@ from jsonschema import Draft202012Validator
 from codemode.outcome import RunOutcome
 from codemode.receipts import CallRecord
 from codemode.server.answers import RUN_OUTPUT, advertised_output, run_answer, tool_answer
-from codemode.server.description import INLINE_BYTES, describe_run_code
 from sandbox.vocabulary import ABSENT, Failure, TraceFrame
 from tool_bindings import Output, ToolDefinition, ToolSuccess
 
@@ -85,14 +84,3 @@ def test_blocks_mcp_does_not_know_are_named_in_a_text():
         {"type": "image", "data": "AAAA", "mimeType": "image/png"},
         {"type": "text", "text": "[image content]"},
     ] == answer["content"]
-
-
-def test_few_tools_are_described_in_full_and_many_by_what_fits():
-    few = [define({}, "a"), define({}, "b")]
-    assert describe_run_code(few) == describe_run_code(few[::-1])
-    assert "    async def a(self) -> Any: ..." in describe_run_code(few)
-    many = [define({}, f"tool_{n:04}", description="words " * 20) for n in range(2000)]
-    text = describe_run_code(many)
-    assert len(text.encode()) < INLINE_BYTES + 2_000
-    assert "codemode.search finds" in text
-    assert "There are no tools." in describe_run_code([])
