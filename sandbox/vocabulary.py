@@ -6,9 +6,12 @@ Knows: the shapes. Does not know: processes, frames, tools.
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
+import keyword
 import math
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -116,6 +119,19 @@ What it returns is awaited in a task of its own, which is cancelled when nobody 
 """
 
 
+_GLOBAL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_EXCEPTION_ATTRIBUTES: Final = frozenset({"args", "message", "name", "stack", "with_traceback", "add_note"})
+"""Names an exception has already, in Python or where its log is read."""
+
+
+def _require_global_name(name: str) -> None:
+    """Refuse what a program cannot say, or what already means something to it."""
+    if not _GLOBAL_NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        raise ValueError(f"{name!r} cannot be a global of a program: it must be a plain ASCII identifier")
+    if hasattr(builtins, name):
+        raise ValueError(f"{name!r} cannot be a global of a program: Python has one of that name")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ErrorClass:
     """The exception class a namespace's failed calls raise inside the program."""
@@ -123,6 +139,13 @@ class ErrorClass:
     name: str
     member_attributes: tuple[str, ...] = ()
     """Attributes of the exception that hold the member's name."""
+
+    def __post_init__(self) -> None:
+        _require_global_name(self.name)
+        for attribute in self.member_attributes:
+            taken = attribute in _EXCEPTION_ATTRIBUTES or attribute.startswith("_")
+            if taken or not attribute.isidentifier() or keyword.iskeyword(attribute):
+                raise ValueError(f"error class {self.name!r}: {attribute!r} cannot hold the member's name")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,6 +171,9 @@ class Namespace:
     parameters: Mapping[str, Parameters] = dataclasses.field(default_factory=dict)
     """What is certain about members' arguments, for finding impossible calls before a program starts."""
 
+    def __post_init__(self) -> None:
+        _require_global_name(self.name)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
@@ -159,6 +185,14 @@ class Program:
     """What to write instead of something that is not there, by its name (`open`, `requests`, ...)."""
     check_only: bool = False
     """Whether to stop where the first statement would run: the outcome says if the program may start."""
+
+    def __post_init__(self) -> None:
+        spaces = [space.name for space in self.namespaces]
+        errors = {space.error_class for space in self.namespaces if space.error_class is not None}
+        names = [*spaces, *(error.name for error in errors)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two globals of one program are called {twice[0]!r}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
