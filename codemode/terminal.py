@@ -137,6 +137,10 @@ _SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _CLEAR: Final = "\r\x1b[K"
 
 
+_SAID_COLUMNS: Final = 40
+"""Columns for the program's own words on its progress. Arbitrary: the calls need the rest."""
+
+
 class ProgressLine:
     """One line at the bottom of a terminal that says what a run is doing. Fed with session events.
 
@@ -156,6 +160,12 @@ class ProgressLine:
         self._failed = 0
         self._frame = 0
         self._drawn = False
+        self._said = ""
+
+    def on_progress(self, done: float, total: float | None, note: str | None) -> None:
+        """Take note of what the program itself says of its progress."""
+        count = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+        self._said = one_line(f"{note} {count}" if note else count, _SAID_COLUMNS)
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Take note of one session event."""
@@ -173,6 +183,8 @@ class ProgressLine:
         parts = [f"{now - self._began:.1f} s", f"{self._done} calls done"]
         if self._failed:
             parts.append(f"{self._failed} failed")
+        if self._said:
+            parts.append(self._said)
         if self._running:
             # The call that has run longest is the one a person waits for.
             name, hint, since = min(self._running.values(), key=lambda call: call[2])

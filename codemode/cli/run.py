@@ -90,7 +90,11 @@ async def _run(
             if progress is not None:
                 nursery.start_soon(_redraw, progress)
             return await service.run_code(
-                source, description=description, tools=offered.allowed, abort=interrupt.abort
+                source,
+                description=description,
+                tools=offered.allowed,
+                abort=interrupt.abort,
+                on_progress=None if progress is None else progress.on_progress,
             )
     finally:
         if progress is not None:

@@ -160,6 +160,18 @@ async def test_calls_that_never_reach_a_body_have_spans_too(registry, provider, 
     assert "ABORTED_BEFORE_DISPATCH" == spans["aborted"].attributes["error.type"]
 
 
+@pytest.mark.parametrize("kind", ["on_pre_execute", "around"])
+async def test_a_call_that_a_policy_fails_has_one_span_of_status_error(registry, provider, memory, kind):
+    def failing(_call, _proceed):
+        raise RuntimeError("secret detail")
+
+    with otel_exporter(registry, tracer_provider=provider):
+        getattr(registry, kind)(failing)
+        await registry.dispatch("plain", {})
+    (span,) = memory.get_finished_spans()
+    assert StatusCode.ERROR == span.status.status_code
+
+
 async def test_attributes_of_the_annotation_are_opt_in_and_follow_the_policy(registry, provider, memory):
     policy = ProjectionPolicy(keep=("status", "content", "error.message"), redact=_without_secrets)
     for attributes in (True, policy):

@@ -127,3 +127,11 @@ def test_a_progress_line_shows_hostile_arguments_escaped():
 )
 def test_the_hint_is_the_first_short_text_of_the_arguments(expected, arguments):
     assert expected == argument_hint(arguments)
+
+
+def test_the_progress_line_shows_what_the_program_says_of_its_progress():
+    line = ProgressLine(io.StringIO(), lambda: 0.0)
+    line.on_progress(50, 200, "reading\x1b[2J")
+    assert "reading\\x1b[2J 50/200" in line.text(100)
+    line.on_progress(7.5, None, None)
+    assert line.text(100).endswith(", 7.5")
