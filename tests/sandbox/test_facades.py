@@ -278,3 +278,60 @@ return out"""
     with pytest.raises(StopIteration) as stop:
         namespace[compiled.entry_name]().send(None)
     assert ["copied", "refused", "refused"] == stop.value.value.value
+
+
+async def _run(source):
+    compiled = compile_program(source)
+    namespace = build_globals(stdout_write=lambda stream, text: None)
+    exec(compiled.code, namespace)
+    result = await namespace[compiled.entry_name]()
+    return result.value
+
+
+def test_a_done_callback_is_called_and_can_be_removed_like_any_other():
+    source = """\
+import asyncio
+got = []
+async def five():
+    return 5
+task = asyncio.create_task(five())
+task.add_done_callback(got.append)
+removed = [task.remove_done_callback(got.append), task.remove_done_callback(got.append)]
+task.add_done_callback(lambda done: got.append(done.result()))
+await task
+await asyncio.sleep(0)
+return removed, got"""
+    assert ([1, 0], [5]) == asyncio.run(_run(source))
+
+
+def test_the_text_of_a_task_tells_its_state_and_its_name_only():
+    source = """\
+import asyncio
+async def five():
+    return 5
+task = asyncio.create_task(five(), name='n')
+before = repr(task)
+await task
+return before, repr(task)"""
+    expected = ("<Task pending name='n'>", "<Task finished name='n' result=5>")
+    assert expected == asyncio.run(_run(source))
+
+
+def test_an_awaitable_of_the_program_that_yields_nothing_gives_way_and_returns():
+    source = """\
+class A:
+    def __await__(self):
+        yield
+        return 5
+return await A()"""
+    assert 5 == asyncio.run(_run(source))
+
+
+def test_a_calendar_prints_where_print_does():
+    source = """\
+import calendar, contextlib, io
+text = io.StringIO()
+with contextlib.redirect_stdout(text):
+    calendar.TextCalendar().prmonth(2024, 1)
+return text.getvalue().split()[:2]"""
+    assert ["January", "2024"] == asyncio.run(_run(source))
