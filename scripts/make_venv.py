@@ -55,7 +55,8 @@ def update(venv: Path, *, keep_interpreter: bool) -> int:
         version = ".".join(map(str, sys.version_info[:3]))
         print(f"Creating {venv.name} with Python {version}; this takes about a minute.", flush=True)
         shutil.rmtree(venv, ignore_errors=True)
-        run([sys.executable, "-m", "venv", str(venv)])
+        # In an activated environment we run inside what was just removed; its base interpreter stays.
+        run([getattr(sys, "_base_executable", sys.executable), "-m", "venv", str(venv)])
     else:
         print(f"Updating {venv.name}: pyproject.toml has changed.", flush=True)
     (venv / STAMP).unlink(missing_ok=True)
