@@ -1,8 +1,6 @@
 """`python -m codemode`, the same as the `codemode` command."""
 
-import sys
-
-from codemode.cli.entry import main
+from codemode.cli.entry import script
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

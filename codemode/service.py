@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from codemode.batch import BatchResult, ToolCall, run_batch
-from codemode.check import check_program
 from codemode.errors import ServiceClosedError, SettingsError, translate
 from codemode.events import EventListener, EventSink
 from codemode.outcome import RunOutcome, active_walls, run_outcome
 from codemode.policies import installed
-from codemode.prompt import PROMPT_BYTES, render_prompt
 from codemode.run_code import RunCodeTool, RunRequest
 from codemode.settings import Settings
 from codemode.turn import Turn
@@ -32,6 +29,7 @@ from tool_bindings.registry import RUN_CODE, ToolRegistry
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 
+    from codemode.batch import BatchResult, ToolCall
     from codemode.helpers import ProgressListener
     from codemode.log_shaping import LogListener as DispatchLogListener
     from codemode.session_log import SessionLog
@@ -300,6 +298,8 @@ class CodeService:
         if type(parallel) is not int or parallel < 1:
             raise SettingsError(f"max_parallel must be a whole number of at least 1, not {max_parallel!r}")
         results: list[BatchResult] = []
+        from codemode.batch import run_batch  # noqa: PLC0415  # most services never need it
+
         await run_batch(
             self._registry,
             calls,
@@ -334,6 +334,8 @@ class CodeService:
         found = (self._registry.get(name) for name in self._visible(tools))
         definitions = [definition for definition in found if definition is not None]
         judge = not self._registry.policies(None).around
+        from codemode.check import check_program  # noqa: PLC0415  # most services never need it
+
         try:
             outcome = await check_program(
                 self._sandbox, source, definitions, self._limits, judge_arguments=judge
@@ -342,19 +344,22 @@ class CodeService:
             raise translate(error) from error
         return outcome.failure
 
-    def prompt(self, *, tools: Sequence[str] | None = None, max_bytes: int = PROMPT_BYTES) -> str:
+    def prompt(self, *, tools: Sequence[str] | None = None, max_bytes: int | None = None) -> str:
         """Return what a model is to be told about `run_code` and the tools.
 
         Args:
             tools: Names of the tools a program may call; all of the registry's by default.
-            max_bytes: See `codemode.prompt.render_prompt`.
+            max_bytes: See `codemode.prompt.render_prompt`, whose default it has.
 
         Raises:
             SettingsError: There is no such tool.
         """
+        from codemode.prompt import PROMPT_BYTES, render_prompt  # noqa: PLC0415  # programs run without it
+
         found = (self._registry.get(name) for name in self._visible(tools))
         definitions = [definition for definition in found if definition is not None]
-        return render_prompt(definitions, self._settings, max_bytes=max_bytes)
+        limit = PROMPT_BYTES if max_bytes is None else max_bytes
+        return render_prompt(definitions, self._settings, max_bytes=limit)
 
     def _visible(self, tools: Sequence[str] | None) -> list[str]:
         names = sorted(self._registry.names())

@@ -112,7 +112,7 @@ def launch_early() -> None:
     except (OSError, WorkerStartError):
         return
     _early.append(launched)
-    atexit.register(_discard_early)
+    atexit.register(discard_early)
 
 
 def take_early(walls: Walls) -> Launched | None:
@@ -120,7 +120,8 @@ def take_early(walls: Walls) -> Launched | None:
     return _early.pop() if _early and walls == Walls() else None
 
 
-def _discard_early() -> None:
+def discard_early() -> None:
+    """End a process that was launched early and that nobody took over."""
     while _early:
         _early.pop().discard()
 

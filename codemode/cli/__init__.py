@@ -1,5 +1,5 @@
 """The `codemode` command."""
 
-from codemode.cli.entry import main
+from codemode.cli.entry import main, script
 
-__all__ = ["main"]
+__all__ = ["main", "script"]
