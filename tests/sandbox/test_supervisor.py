@@ -411,8 +411,8 @@ def test_nothing_of_a_host_that_is_killed_in_mid_run_is_left_after_a_second(sent
     with host:
         assert b"running\n" == host.stdout.readline()
         family = psutil.Process(host.pid).children(recursive=True)
-        # The fork server, perhaps its waiting parent, the busy worker, and a parked one or two.
-        assert len(family) >= 3
+        # The fork server and the busy worker; perhaps the one that waits for the former, and parked ones.
+        assert len(family) >= 2
         os.kill(host.pid, sent)
         host.wait()
         deadline = time.monotonic() + 1
