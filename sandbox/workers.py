@@ -97,7 +97,8 @@ class Worker:
             raise WorkerStartError(f"a worker could not be forked: {self._start_failure}")
         try:
             ready = wire.parse_message(await self._first_message())
-        except (ConnectionResetError, WireProtocolError) as error:
+        except (OSError, trio.ClosedResourceError, WireProtocolError) as error:
+            # Among them: a fork server that died has had this worker's wire closed meanwhile.
             raise WorkerStartError("a worker did not come up as it should") from error
         if not isinstance(ready, wire.Ready):
             raise WorkerStartError("a worker did not come up as it should")
