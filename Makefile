@@ -3,15 +3,18 @@
 #   make run      show the project at work on its own files
 #   make test     run the tests; TESTS=tests/sandbox runs some of them
 #   make check    ruff, mypy, import contracts
-#   make bench    run the benchmarks
+#   make bench        every benchmark beside other systems: tables, JSON and a picture; PEERS= leaves them out
+#   make bench-check  compare the ratios with the committed ones
 #
 # PYTHON=python3.13 chooses the interpreter; VENV=... another place for the virtual environment.
 
 VENV ?= .venv
 PYTHON ?=
 TESTS ?= tests
+PEERS ?= yes
+RESULTS ?= benchmarks/results
 
-.PHONY: run test check bench venv
+.PHONY: run test check bench bench-check venv
 .DEFAULT_GOAL := test
 
 # Looks every time, which takes a tenth of a second, and installs only when something has changed.
@@ -32,5 +35,10 @@ check: venv
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
+# A quiet machine, please: what else runs is measured along.
 bench: venv
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(VENV)/bin/python "$$file" || exit 1; done
+	$(VENV)/bin/python benchmarks/suite.py $(if $(PEERS),--peers) --one-core-too \
+	  --json $(RESULTS)/latest.json --plot $(RESULTS)/latest.svg
+
+bench-check: venv
+	$(VENV)/bin/python benchmarks/suite.py --check benchmarks/baseline.json

@@ -1,20 +1,21 @@
 """What does the policy cost over plain CPython?
 
-Question: how much slower is a program under the language wall than the same text as the body of an async
-function? Unit: ratio of times; one row per kind of code. Method: both forms run in this process, in
-interleaved rounds, and the median of the per-round ratios is reported. A ratio above its limit would reopen
-decision 0171 (checked receivers).
+    python benchmarks/bench_language_wall.py [--rounds 30]
 
-Run: python benchmarks/bench_language_wall.py [rounds]
+How much slower is a program under the language wall than the same text as the body of an async function?
+Unit: ratio of times; one row per kind of code. Method: both forms run in one process, compiled already, in
+interleaved rounds. What whole runs cost is in bench_compute.py.
+A ratio above its bound would reopen decision 0171 (checked receivers).
 """
 
 from __future__ import annotations
 
 import ast
-import statistics
-import sys
 import time
 from typing import TYPE_CHECKING, Any
+
+from measuring.benchmark import Benchmark, Claim
+from measuring.protocol import Case, serve_plain
 
 from sandbox.guards import build_globals
 from sandbox.policy import compile_program
@@ -171,32 +172,33 @@ def seconds(run: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def ratios(source: str, rounds: int) -> list[float]:
-    """Return restricted / plain for each round."""
-    slow, fast = restricted(source), plain(source)
-    if slow() != fast():
-        raise AssertionError("the two forms disagree")
-    found = []
-    for number in range(rounds):
-        first, second = (slow, fast) if number % 2 else (fast, slow)
-        times = {first: seconds(first)}
-        times[second] = seconds(second)
-        found.append(times[slow] / times[fast])
-    return found
+def serve() -> None:
+    """Measure what the coordinator asks for."""
+    cases: dict[str, Case] = {}
+
+    def case(run: Callable[[], Any]) -> Case:
+        return Case(lambda: seconds(run))
+
+    for name, (_, source) in PROGRAMS.items():
+        wall, bare = restricted(source), plain(source)
+        if wall() != bare():
+            raise AssertionError(f"the two forms of {name!r} disagree")
+        cases[name], cases[f"{name}, plain"] = case(wall), case(bare)
+    serve_plain(cases)
 
 
-def main() -> int:
-    """Print the table; exit 1 if a limit is exceeded."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 31
-    print(f"language wall, CPython {sys.version.split()[0]}, {rounds} interleaved rounds")
-    worst = 0
-    for name, (limit, source) in PROGRAMS.items():
-        ratio = statistics.median(ratios(source, rounds))
-        over = ratio > limit
-        worst |= over
-        print(f"{name:<40} {ratio:5.2f}x  (limit {limit}x){'  OVER' if over else ''}")
-    return worst
-
+BENCHMARK = Benchmark(
+    "language_wall",
+    "What does the policy cost over plain CPython?",
+    __file__,
+    serve,
+    claims=tuple(
+        Claim(
+            f"{name}, policy / plain CPython", f"language_wall/{name}", f"language_wall/{name}, plain", bound
+        )
+        for name, (bound, _) in PROGRAMS.items()
+    ),
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    BENCHMARK.main()

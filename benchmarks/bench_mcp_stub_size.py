@@ -1,50 +1,81 @@
-"""Question: how much shorter are stubs than the tool list a client would otherwise show a model?
+"""How much shorter are stubs than the tool list a client would otherwise show a model?
+
+    python benchmarks/bench_mcp_stub_size.py
 
 Unit: bytes of UTF-8, for the recorded lists of public MCP servers in data/mcp-tool-lists.json.
 Method: `render_stubs` of their definitions, against the minified JSON list of name, description,
-inputSchema and outputSchema. Descriptions are the same text in both.
+inputSchema and outputSchema. Descriptions are the same text in both. One round says it all.
 Decision: above 60% together, stubs would not be worth having for MCP tools; see docs/mcp.md.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from measuring.benchmark import Benchmark, Claim
+from measuring.protocol import Case, serve_plain
 
 from tool_bindings import render_stubs
 from tool_bindings.mcp import parse_mcp_config
 from tool_bindings.mcp.tools import define_tools
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 LISTS = Path(__file__).parent / "data" / "mcp-tool-lists.json"
-LIMIT_PERCENT = 60
+MAX_SHARE = 0.6
+TOGETHER = "all servers"
 
 
-def measured(tools_by_server: dict[str, list[dict[str, Any]]]) -> tuple[int, int]:
-    """Return bytes of the minified list and of the stubs of all its tools."""
-    definitions, listed = [], []
+def listed_bytes(tools_by_server: dict[str, list[dict[str, Any]]]) -> int:
+    """Return the size of the minified list."""
+    listed = [tool for tools in tools_by_server.values() for tool in tools]
+    return len(json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def stub_bytes(tools_by_server: dict[str, list[dict[str, Any]]]) -> int:
+    """Return the size of the stubs of all tools."""
+    definitions = []
     for name, tools in tools_by_server.items():
         (config,) = parse_mcp_config({"mcpServers": {name: {"command": "recorded"}}})
         definitions += define_tools(config, tools, lambda: None)
-        listed += tools
-    minified = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
-    return len(minified.encode()), len(render_stubs(definitions).encode())
+    return len(render_stubs(definitions).encode())
 
 
-def main() -> int:
-    """Print one line per server and one for all of them."""
+def groups() -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
+    """Yield each server's tools, and then those of all together."""
     recorded = json.loads(LISTS.read_text(encoding="utf-8"))
-    print(f"{'server':<40} {'tools':>5} {'list':>7} {'stubs':>7} {'':>5}")
-    rows = [(entry["server"], {name: entry["tools"]}) for name, entry in recorded.items()]
-    rows.append(("all", {name: entry["tools"] for name, entry in recorded.items()}))
-    for title, tools_by_server in rows:
-        before, after = measured(tools_by_server)
-        count = sum(map(len, tools_by_server.values()))
-        print(f"{title:<40} {count:>5} {before:>7} {after:>7} {100 * after / before:>4.0f}%")
-    print(f"limit for all together: {LIMIT_PERCENT}%")
-    return 0 if 100 * after <= LIMIT_PERCENT * before else 1
+    for name, entry in recorded.items():
+        yield entry["server"], {name: entry["tools"]}
+    yield TOGETHER, {name: entry["tools"] for name, entry in recorded.items()}
 
+
+def serve() -> None:
+    """Measure what the coordinator asks for."""
+    cases = {}
+    for title, tools_by_server in groups():
+        listed, stubs = listed_bytes(tools_by_server), stub_bytes(tools_by_server)
+        cases[f"{title}, list"] = Case(lambda size=listed: float(size), unit="B", every=5)
+        cases[f"{title}, stubs"] = Case(lambda size=stubs: float(size), unit="B", every=5)
+    serve_plain(cases)
+
+
+BENCHMARK = Benchmark(
+    "mcp_stub_size",
+    "How much shorter are stubs than the tool list a client would otherwise show a model?",
+    __file__,
+    serve,
+    claims=(
+        Claim(
+            "stubs of all recorded tools / their list",
+            f"mcp_stub_size/{TOGETHER}, stubs",
+            f"mcp_stub_size/{TOGETHER}, list",
+            MAX_SHARE,
+        ),
+    ),
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    BENCHMARK.main()

@@ -1,8 +1,10 @@
 """How long does recording one nested call take?
 
-Unit: microseconds for the pair of events (start and end) of one call, in a file.
+    python benchmarks/bench_session_log_append.py [--rounds 10]
+
+Unit: seconds for the pair of events (start and end) of one call, in a file.
 Method: pairs are appended to a log in a temporary directory, with arguments and content of about 100 bytes
-and of 10 000; the best of five rounds counts, since the question is the cost of our code.
+and of 10 000.
 Would change a decision: above 100 microseconds for small events, recording would cost as much as the call
 itself, and the writes would have to be gathered.
 """
@@ -13,26 +15,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import workloads
+from measuring.benchmark import Benchmark, Claim
+from measuring.protocol import Case, serve_plain
+
 from codemode.session_events import APPEND
 from codemode.session_log import SessionLog
 
-PAIRS = 2000
-ROUNDS = 5
+PAIRS = workloads.scaled(500)
+SIZES = {"100 bytes": 100, "10 000 bytes": 10_000}
 
 
-def main() -> None:
-    """Print one line per size."""
-    for size in (100, 10_000):
-        print(f"{size:>6} bytes  {best(size):8.1f} us per pair")
-
-
-def best(size: int) -> float:
-    """Return the best round's microseconds per pair."""
-    return min(one_round(size) for _ in range(ROUNDS))
-
-
-def one_round(size: int) -> float:
-    """Record one run of many nested calls."""
+def pair_seconds(size: int) -> float:
+    """Record one run of many nested calls, and return what one of them took."""
     step = {"turn": 0, "step": 0}
     with tempfile.TemporaryDirectory() as folder, SessionLog.open(Path(folder) / "events.jsonl") as log:
         log.append("turn/start", {"turn": 0})
@@ -55,8 +50,31 @@ def one_round(size: int) -> float:
         block = {"type": "tool-result", "toolCallId": "c", "content": [], "isError": False}
         message = {"id": "r", "role": "user", "source": {"kind": "tool", "callId": "c"}, "content": [block]}
         log.append("tool/result", {**step, "message": message}, APPEND, [call["seq"]])
-    return took / PAIRS * 1e6
+    return took / PAIRS
 
+
+def serve() -> None:
+    """Measure what the coordinator asks for."""
+
+    def case(size: int) -> Case:
+        return Case(lambda: pair_seconds(size))
+
+    serve_plain({name: case(size) for name, size in SIZES.items()})
+
+
+BENCHMARK = Benchmark(
+    "session_log_append",
+    "How long does recording one nested call take?",
+    __file__,
+    serve,
+    claims=(
+        Claim(
+            "recording a call, 10 000 bytes / 100 bytes",
+            "session_log_append/10 000 bytes",
+            "session_log_append/100 bytes",
+        ),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.main()

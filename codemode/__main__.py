@@ -1,6 +1,6 @@
 """`python -m codemode`, the same as the `codemode` command."""
 
-from codemode.cli.entry import script
+from codemode.cli import script
 
 if __name__ == "__main__":
     script()

@@ -11,32 +11,36 @@ Knows: texts and scores. Does not know: registries, how an answer reaches a prog
 from __future__ import annotations
 
 import difflib
-import functools
+import itertools
 import math
-import operator
-import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import trio
-
+from codemode.vocabulary import (
+    EMPTY_WORDS,
+    PREPOSITIONS,
+    compounds,
+    is_part,
+    is_run_together,
+    is_short_for,
+    plain_words,
+    stem,
+    synonyms,
+    told_words,
+    words_of,
+)
+from tool_bindings.aliases import aliases_of
 from tool_bindings.stubs import clean_text, render_stubs, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from tool_bindings.definition import ToolDefinition
 
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_SUFFIXES: Final = ("ations", "ation", "ings", "ing", "ies", "ers", "er", "ed", "es", "s", "e")
-_SHORTEST_STEM: Final = 3
-_SHORTEST_PART: Final = 5
 _MAX_QUERY_WORDS: Final = 32
 """Words of a query that are looked at. Arbitrary: a query is a sentence, not a page."""
 _DESCRIPTION_CHARS: Final = 2_000
 """Characters of a description that are searched. Arbitrary; the first sentences say what a tool is for."""
-_MANY: Final = 200
-"""Tools of a set whose catalogue is built in a thread. Arbitrary."""
 _FIRST_LINE_CHARS: Final = 160
 
 _NAME_WEIGHT: Final = 4.0
@@ -49,48 +53,23 @@ _AFTER_PREPOSITION: Final = 0.6
 _VENDOR_WEIGHT: Final = 1.6
 _SYNONYM_WEIGHT: Final = 0.55
 _PART_WEIGHT: Final = 0.35
+_SHORT_WEIGHT: Final = 0.8
+_COVERAGE: Final = 0.5
+"""How much it counts that a tool matches all the words of a query, and not few of them well."""
 _LIKENESS: Final = 0.7
 _REPETITION: Final = 0.93
 """What each earlier result that matches the same words leaves of a score."""
 _UNLIKELY_STEP: Final = 0.012
+_SHORTEST_STEM: Final = 3
+_SHORTEST_JOINED: Final = 4
 _FEWEST_OF_VENDOR: Final = 5
 """Tools whose names must begin with a word for it to be taken as a vendor's name. Arbitrary."""
 
-_RELATING: Final = "in on for from to with of below by at into using via about under over"
-_EMPTY: Final = """
-a an the my our your this that is are be do does did it its we me us you there please how much many right now
-some any someone and or
-"""
-_PREPOSITIONS: Final = frozenset(_RELATING.split())
-_EMPTY_WORDS: Final = frozenset(_EMPTY.split())
-_SAME: Final = """
-create add new make open post send write publish schedule start insert upload put invite save submit
-create compose share
-list all show which what who overview browse
-get fetch retrieve read show detail look view download inspect
-update change edit modify turn move rename assign close resolve acknowledge mute scale adjust mark tick patch
-update enable disable rotate
-delete remove erase drop cancel terminate destroy unsubscribe deactivate clear revoke reject reset
-search find look query lookup filter match
-run execute invoke start trigger
-ticket issue bug
-email mail
-sms text
-picture image photo
-folder directory
-song track
-repo repository
-document file
-meeting event appointment
-who user member people person
-weather forecast temperature
-job task
-database db
-"""
-"""Words that people use for the same act or thing, one group a line. A word may be in several."""
-
 _LIKELIEST_FIRST: Final = ("list", "create", "search", "get", "read", "send", "find", "update", "delete")
 """Order of tools that match equally well, for queries that name no act."""
+
+
+_Part = TypeVar("_Part", bound="Hashable")
 
 
 class Catalogue:
@@ -109,26 +88,29 @@ class Catalogue:
         self._factors = [
             1 - _UNLIKELY_STEP * _unlikelihood(definition.name) for definition in self._definitions
         ]
-        heads = Counter(
-            _words(definition.name)[:1][0] for definition in self._definitions if _words(definition.name)
-        )
+        named = [plain_words(definition.name) for definition in self._definitions]
+        heads = Counter(stem(words[0]) for words in named if words)
         self._vendors = {word for word, count in heads.items() if count >= _FEWEST_OF_VENDOR}
+        self._of_names = {word: stem(word) for words in named for word in words}
+        self._neighbours = _by(named, itertools.pairwise)
+        self._compounds = _by(named, compounds)
 
     def search(self, query: str, limit: int) -> list[dict[str, Any]]:
         """Return the best matches, best first: name, signature, first line of the description."""
         exact = self._numbers.get(query.strip())
         scores: dict[int, float] = defaultdict(float)
+        covered: dict[int, float] = defaultdict(float)
         matched: dict[int, int] = defaultdict(int)
-        for position, (word, importance) in enumerate(_important(query)):
-            if word in self._vendors:
-                importance = _VENDOR_WEIGHT
-            best: dict[int, float] = {}
-            for near, weight in self._expand(word).items():
-                for number, score in self._scored(near):
-                    best[number] = max(best.get(number, 0.0), score * weight)
+        total = 0.0
+        for position, (word, importance) in enumerate(self._important(query)):
+            best = self._matches(word, importance)
+            total += importance * bool(best)
             for number, score in best.items():
-                scores[number] += score * importance * self._factors[number]
+                scores[number] += score * self._factors[number]
+                covered[number] += importance
                 matched[number] |= 1 << position
+        for number in scores:
+            scores[number] *= (covered[number] / total) ** _COVERAGE
         if exact is not None:
             scores[exact] += 2 * max(scores.values(), default=1.0)
         return [self._entry(number) for number in self._spread(scores, matched, limit)]
@@ -136,6 +118,9 @@ class Catalogue:
     def describe(self, name: str) -> str | None:
         """Return the stub text of one tool, or None when there is no such tool."""
         number = self._numbers.get(name)
+        if number is None:
+            names = aliases_of(self._definitions).get(name, ())
+            number = self._numbers[names[0]] if len(names) == 1 else None
         return None if number is None else render_stubs([self._definitions[number]])
 
     def _spread(self, scores: Mapping[int, float], matched: Mapping[int, int], limit: int) -> list[int]:
@@ -166,27 +151,68 @@ class Catalogue:
             "description": first_line(definition),
         }
 
+    def _important(self, query: str) -> list[tuple[str, float]]:
+        """Return the words of a query and how much each counts."""
+        words: dict[str, float] = {}
+        importance = 1.0
+        plain = told_words(query)
+        told = [word for word in plain if word not in PREPOSITIONS and word not in EMPTY_WORDS]
+        for word in plain if told else ():
+            if word in PREPOSITIONS:
+                # Only after something was said: "in slack, post a message" says nothing before it.
+                importance = _AFTER_PREPOSITION if words else 1.0
+            elif word not in EMPTY_WORDS:
+                words.setdefault(word, importance)
+        for first, second in itertools.pairwise(told):
+            if stem(first + second) in self._postings:
+                words.setdefault(first + second, min(words[first], words[second]))
+        return list((words or dict.fromkeys(plain, 1.0)).items())[:_MAX_QUERY_WORDS]
+
+    def _matches(self, word: str, importance: float) -> dict[int, float]:
+        """Return the tools that a word of a query speaks of, and how much that says."""
+        best: dict[int, float] = {}
+        for near, weight in self._expand(word).items():
+            stands = _VENDOR_WEIGHT if near in self._vendors else importance
+            for number, score in self._scored(self._postings[near]):
+                best[number] = max(best.get(number, 0.0), score * weight * stands)
+        if stem(word) not in self._postings:
+            for number, score in self._scored(self._joined(word)):
+                best[number] = max(best.get(number, 0.0), score * importance * _SHORT_WEIGHT)
+        return best
+
     def _expand(self, word: str) -> dict[str, float]:
         """Return the words of the catalogue that `word` may stand for, and how well."""
+        own = stem(word)
         expanded = dict.fromkeys(
-            (near for near in _synonyms().get(word, ()) if near in self._postings), _SYNONYM_WEIGHT
+            (near for near in synonyms().get(own, ()) if near in self._postings), _SYNONYM_WEIGHT
         )
-        if len(word) >= _SHORTEST_STEM:
-            for known in self._postings:
-                if known != word and _is_part(word, known):
-                    expanded.setdefault(known, _PART_WEIGHT)
-        if word in self._postings:
-            expanded[word] = 1.0
-        elif not expanded:
-            expanded.update(self._spelled_like(word))
+        for known in self._postings if len(own) >= _SHORTEST_STEM else ():
+            if known != own and is_part(own, known):
+                expanded.setdefault(known, _PART_WEIGHT)
+        if own in self._postings:
+            expanded[own] = 1.0
+            return expanded
+        for known, its_stem in self._of_names.items():
+            if is_short_for(word, known):
+                expanded.setdefault(its_stem, _SHORT_WEIGHT)
+        if not expanded and not self._joined(word):
+            expanded.update(self._spelled_like(own))
         return expanded
+
+    def _joined(self, word: str) -> list[tuple[int, float]]:
+        """Return the tools in whose names neighbouring words are what `word` joins or abbreviates."""
+        numbers = {*self._compounds.get(stem(word), ()), *self._compounds.get(word.removesuffix("s"), ())}
+        if len(word) >= _SHORTEST_JOINED:
+            for (first, second), those in self._neighbours.items():
+                if is_run_together(word, first, second):
+                    numbers.update(those)
+        return [(number, _NAME_WEIGHT) for number in sorted(numbers)]
 
     def _spelled_like(self, word: str) -> dict[str, float]:
         near = difflib.get_close_matches(word, self._postings, 3, _LIKENESS)
         return {known: difflib.SequenceMatcher(None, word, known).ratio() for known in near}
 
-    def _scored(self, word: str) -> Iterable[tuple[int, float]]:
-        postings = self._postings[word]
+    def _scored(self, postings: Sequence[tuple[int, float]]) -> Iterable[tuple[int, float]]:
         count, seen = len(self._definitions), len(postings)
         rarity = math.log(1 + (count - seen + 0.5) / (seen + 0.5))
         for number, weight in postings:
@@ -196,92 +222,38 @@ class Catalogue:
             yield number, rarity * weight * (_SATURATION + 1) / (weight + discount)
 
 
-class Catalogues:
-    """Keeps the catalogue of the last set of tools, since runs of one service mostly have the same set."""
-
-    def __init__(self) -> None:
-        self._definitions: Sequence[ToolDefinition] = ()
-        self._catalogue: Catalogue | None = None
-
-    async def catalogue_of(self, definitions: Sequence[ToolDefinition]) -> Catalogue:
-        """Return the catalogue of a set of tools."""
-        kept = self._definitions
-        is_same = len(kept) == len(definitions) and all(map(operator.is_, kept, definitions))
-        if self._catalogue is not None and is_same:
-            return self._catalogue
-        # A large set takes a tenth of a second, which nobody else should wait for.
-        build = functools.partial(Catalogue, definitions)
-        catalogue = await trio.to_thread.run_sync(build) if len(definitions) > _MANY else build()
-        self._definitions, self._catalogue = tuple(definitions), catalogue
-        return catalogue
-
-
 def first_line(definition: ToolDefinition) -> str:
     """Return what a tool is for, in at most 160 characters."""
     text = clean_text(definition.description.strip().partition("\n")[0])
     return text if len(text) <= _FIRST_LINE_CHARS else text[: _FIRST_LINE_CHARS - 1] + "…"
 
 
-def _is_part(word: str, known: str) -> bool:
-    """Whether one of two words begins or ends with the other: log and worklog, unsubscribe and subscriber."""
-    short, long = sorted((word, known), key=len)
-    if short == known and len(short) < _SHORTEST_PART:
-        return False
-    return long.startswith(short) or long.endswith(short)
-
-
 def _weigh(definition: ToolDefinition) -> dict[str, float]:
     weights: dict[str, float] = defaultdict(float)
-    for word in _words(definition.name):
+    for word in words_of(definition.name):
         weights[word] += _NAME_WEIGHT
-    for word in _words(definition.description[:_DESCRIPTION_CHARS]):
+    for word in words_of(definition.description[:_DESCRIPTION_CHARS]):
         weights[word] += 1.0
     properties = definition.parameters.get("properties")
     for name in properties if isinstance(properties, dict) else ():
-        for word in _words(str(name)):
+        for word in words_of(str(name)):
             weights[word] += _PARAMETER_WEIGHT
     return weights
 
 
-def _important(query: str) -> list[tuple[str, float]]:
-    """Return the words of a query and how much each counts."""
-    words: dict[str, float] = {}
-    importance = 1.0
-    plain = [word.lower() for word in _WORD.findall(query) if len(word) > 1 or not word.isascii()]
-    told = [word for word in plain if word not in _PREPOSITIONS and word not in _EMPTY_WORDS]
-    for word in plain if told else ():
-        if word in _PREPOSITIONS:
-            # Only after something was said: "in slack, post a message" says nothing before it.
-            importance = _AFTER_PREPOSITION if words else 1.0
-        elif word not in _EMPTY_WORDS:
-            words.setdefault(_stem(word), importance)
-    return list((words or {_stem(word): 1.0 for word in plain}).items())[:_MAX_QUERY_WORDS]
-
-
-def _words(text: str) -> list[str]:
-    return [_stem(word.lower()) for word in _WORD.findall(text)]
-
-
-@functools.lru_cache(maxsize=4096)
-def _stem(word: str) -> str:
-    for suffix in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
-            return word[: -len(suffix)] + ("y" if suffix == "ies" else "")
-    return word
-
-
-@functools.cache
-def _synonyms() -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for line in _SAME.strip().splitlines():
-        group = [_stem(word) for word in line.split()]
-        for word in group:
-            found[word].update((other, None) for other in group if other != word)
-    return {word: list(others) for word, others in found.items()}
+def _by(
+    named: Sequence[Sequence[str]], parts: Callable[[Sequence[str]], Iterable[_Part]]
+) -> dict[_Part, list[int]]:
+    """Return, by each part of names, the numbers of the names that have it."""
+    found: dict[_Part, list[int]] = defaultdict(list)
+    for number, words in enumerate(named):
+        for part in dict.fromkeys(parts(words)):
+            found[part].append(number)
+    return found
 
 
 def _unlikelihood(name: str) -> int:
-    words: Sequence[str] = [word.lower() for word in _WORD.findall(name)]
+    words = plain_words(name)
     return min(
         (order for order, verb in enumerate(_LIKELIEST_FIRST) if verb in words), default=len(_LIKELIEST_FIRST)
     )

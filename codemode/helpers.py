@@ -8,13 +8,14 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, Final
 
-from codemode.discovery import Catalogue, Catalogues
+from codemode.catalogues import Catalogues
 from codemode.namespace import TOOL_CALL_ERROR
 from sandbox.vocabulary import HostFunctionError, Namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from codemode.discovery import Catalogue
     from sandbox.values import JsonValue
     from sandbox.vocabulary import HostCall
     from tool_bindings.definition import ToolDefinition

@@ -9,9 +9,8 @@ Knows: listeners, back-pressure. Does not know: dispatching, where events go bey
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class DispatchLogEntry:
+class DispatchLogEntry(NamedTuple):
     """A nested call that has settled, as it is about to be recorded."""
 
     call_id: str

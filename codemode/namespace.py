@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from sandbox.preflight import Parameters
+from sandbox.preflight.spaces import Parameters
 from sandbox.vocabulary import ErrorClass, Namespace
+from tool_bindings.aliases import aliases_of
 from tool_bindings.stubs import signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sandbox.vocabulary import HostFunction
     from tool_bindings.definition import ToolDefinition
@@ -43,33 +44,45 @@ def tools_namespace(
         function: Answers the calls.
         judge_arguments: Whether a call is bound to fail when the tool itself would refuse its arguments.
     """
+    aliases = aliases_of(definitions)
+    named = {definition.name for definition in definitions if definition.name in source}
+    for alias, names in aliases.items():
+        if _last_word(alias) in source:
+            named.update(names)
     return Namespace(
         NAME,
-        _members(definitions, source),
+        _members(definitions, named),
         function,
         TOOL_CALL_ERROR,
         noun="tool",
-        parameters=_certain_parameters(definitions, source) if judge_arguments else {},
+        aliases=aliases,
+        parameters=_certain_parameters(definitions, named) if judge_arguments else {},
     )
 
 
-def _members(definitions: Sequence[ToolDefinition], source: str) -> dict[str, str]:
+def _last_word(alias: str) -> str:
+    return alias.partition("/")[2] or alias.partition(".")[2]
+
+
+def _members(definitions: Sequence[ToolDefinition], named: Collection[str]) -> dict[str, str]:
     everything = len(definitions) <= _MANY
     return {
         definition.name: signature(definition)
-        if everything or definition.name in source
+        if everything or definition.name in named
         else f"{definition.name}(...), as codemode.describe({json.dumps(definition.name)}) says"
         for definition in definitions
     }
 
 
-def _certain_parameters(definitions: Iterable[ToolDefinition], source: str) -> dict[str, Parameters]:
+def _certain_parameters(
+    definitions: Iterable[ToolDefinition], named: Collection[str]
+) -> dict[str, Parameters]:
     # Only of tools that the program names: there may be thousands. One that it names in another way, with
     # an escape in a string, say, is left to the run.
     return {
         definition.name: _parameters(definition.parameters)
         for definition in definitions
-        if definition.name in source
+        if definition.name in named
     }
 
 

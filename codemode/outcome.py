@@ -117,13 +117,10 @@ def run_outcome(
 
 
 def _masked_failure(failure: Failure, masker: SecretMasker) -> Failure:
-    return dataclasses.replace(
-        failure,
+    return failure._replace(
         message=masker.mask_text(failure.message),
         hint=None if failure.hint is None else masker.mask_text(failure.hint),
-        traceback=tuple(
-            dataclasses.replace(frame, text=masker.mask_text(frame.text)) for frame in failure.traceback
-        ),
+        traceback=tuple(frame._replace(text=masker.mask_text(frame.text)) for frame in failure.traceback),
     )
 
 
@@ -194,5 +191,5 @@ def failure_json(failure: Failure) -> dict[str, Any]:
     if failure.hint is not None:
         record["hint"] = failure.hint
     if failure.traceback:
-        record["traceback"] = [dataclasses.asdict(frame) for frame in failure.traceback]
+        record["traceback"] = [frame._asdict() for frame in failure.traceback]
     return record

@@ -8,15 +8,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from tool_bindings.spill import SpillPolicy
-from tool_bindings.timeouts import enforce_timeouts
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from codemode.log_shaping import DispatchLogEntry, LogListener
     from tool_bindings.registry import ToolRegistry
-    from tool_bindings.spill import SpillStore
+    from tool_bindings.spill import SpillPolicy, SpillStore
 
     OnDispatchLog = Callable[[LogListener], Callable[[], None]]
     """Registers a listener that shapes what the log keeps; returns what takes it back."""
@@ -30,6 +27,8 @@ def installed(
     with contextlib.ExitStack() as stack:
         _enforce_timeouts_when_declared(registry, stack)
         if spill is not None:
+            from tool_bindings.spill import SpillPolicy  # noqa: PLC0415  # most services spill nothing
+
             _spill(registry, on_dispatch_log, SpillPolicy(spill, max_inline_bytes), stack)
         yield
 
@@ -41,6 +40,8 @@ def _enforce_timeouts_when_declared(registry: ToolRegistry, stack: contextlib.Ex
     def look() -> None:
         nonlocal enforced
         if not enforced and any(each.timeout_seconds is not None for each in registry.definitions()):
+            from tool_bindings.timeouts import enforce_timeouts  # noqa: PLC0415  # most have none
+
             enforced = True
             stack.callback(enforce_timeouts(registry))
 

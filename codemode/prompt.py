@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from codemode.discovery import first_line
 from codemode.settings import Settings
+from tool_bindings.aliases import aliases_of
 from tool_bindings.stubs import is_attribute_name, render_stubs
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ run.
 list; `codemode.progress(done, total, "note")` says how far the program is.
 - One run has {wall} s, {compute} s of them for computing, {calls} calls and {output} bytes of output.
 """
+_ALIASES: Final = "- Tools of servers have short names as well: `tools.{alias}` is `{public}`.\n"
 _ALL: Final = "\nThese are all tools:\n\n{fence}python\n{stubs}{fence}\n"
 _MANY: Final = """
 There are {count} tools, too many to declare here. In a program,
@@ -90,6 +92,9 @@ def render_prompt(
         calls=settings.max_calls,
         output=settings.max_output_bytes,
     )
+    short = min((alias for alias, names in aliases_of(tools).items() if _is_short(alias, names)), default="")
+    if short:
+        head += _ALIASES.format(alias=short, public=_reach(aliases_of(tools)[short][0]))
     room = max_bytes - _size(head)
     if sum(len(tool.name) + len(tool.description) for tool in tools) <= room:
         stubs = render_stubs(tools)
@@ -102,6 +107,11 @@ def render_prompt(
     room = max(room - _size(many), _LEAST_LISTED_BYTES)
     listed = _LISTED + "".join(f"- {_reach(tool.name)}: {first_line(tool)}\n" for tool in tools)
     return head + many + (listed if _size(listed) <= room else _families(tools, room))
+
+
+def _is_short(alias: str, names: Sequence[str]) -> bool:
+    """Whether an alias is an attribute of an attribute that stands for one tool only."""
+    return len(names) == 1 and "." in alias and alias.replace(".", "_", 1).isidentifier()
 
 
 def _families(tools: Sequence[ToolDefinition], room: int) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from codemode.bridge import Bridge
-from codemode.discovery import Catalogues
+from codemode.catalogues import Catalogues
 from codemode.helpers import Helpers
 from codemode.hints import hints_for
 from codemode.log_shaping import LogShaper

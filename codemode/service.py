@@ -6,9 +6,8 @@ Knows: turns, runs, how the parts are joined. Does not know: how each part does 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 
@@ -45,8 +44,7 @@ DEFAULT_DESCRIPTION = "run a program"
 DISPOSED = "runtime disposed"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ServiceStatistics:
+class ServiceStatistics(NamedTuple):
     """A service at one moment.
 
     Attributes:

@@ -57,7 +57,8 @@ class Settings:
     max_queued_runs: int = 1000
     """Runs that may wait for a worker; one more is refused."""
     parked_workers: int = dataclasses.field(default_factory=_default_parked_workers)
-    """Locked-down workers kept waiting for a run; by default one per core, at least 2."""
+    """Locked-down workers kept waiting for a run; by default one per core, at least 2. With 0 there is one
+    for the first run, and every later run waits for its own."""
     grace_seconds: float = 5.0
     """How long a tool's thread may go on after its run has ended before it is abandoned, in seconds."""
     max_inline_bytes: int = 50_000
@@ -70,10 +71,10 @@ class Settings:
             self.limits()
         except LimitError as error:
             raise translate(error) from None
-        for name in ("max_parallel_sub_calls", "max_concurrent_runs", "parked_workers"):
+        for name in ("max_parallel_sub_calls", "max_concurrent_runs"):
             self._whole(name, 1)
-        self._whole("max_queued_runs", 0)
-        self._whole("max_inline_bytes", 0)
+        for name in ("max_queued_runs", "parked_workers", "max_inline_bytes"):
+            self._whole(name, 0)
         if type(self.grace_seconds) not in (int, float) or not 0 <= self.grace_seconds < float("inf"):
             raise SettingsError(
                 f"grace_seconds must be a number of seconds, 0 or more, not {self.grace_seconds!r}"

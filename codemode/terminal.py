@@ -8,11 +8,11 @@ Knows: streams, character classes, ANSI colour. Does not know: events' order, co
 
 from __future__ import annotations
 
-import dataclasses
+import abc
 import os
 import shutil
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,8 +103,7 @@ def width_of(stream: TextIO) -> int:
         return shutil.get_terminal_size().columns
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Paint:
+class Paint(NamedTuple):
     """Colours text, or leaves it as it is."""
 
     enabled: bool
@@ -133,6 +132,8 @@ class Paint:
         return f"\x1b[{code}m{text}\x1b[0m" if self.enabled and text else text
 
 
+_BAR_CELLS: Final = 20
+"""Columns of a bar. Arbitrary."""
 _SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _CLEAR: Final = "\r\x1b[K"
 
@@ -141,8 +142,8 @@ _SAID_COLUMNS: Final = 40
 """Columns for the program's own words on its progress. Arbitrary: the calls need the rest."""
 
 
-class ProgressLine:
-    """One line at the bottom of a terminal that says what a run is doing. Fed with session events.
+class StatusLine(abc.ABC):
+    """One line at the bottom of a terminal that says what is going on.
 
     Drawing is the caller's to schedule: `draw` now and then, `clear` before anything else is printed.
 
@@ -156,35 +157,17 @@ class ProgressLine:
         self._clock = clock
         self._began = clock()
         self._running: dict[str, tuple[str, str, float]] = {}
-        self._done = 0
-        self._failed = 0
         self._frame = 0
         self._drawn = False
-        self._said = ""
 
-    def on_progress(self, done: float, total: float | None, note: str | None) -> None:
-        """Take note of what the program itself says of its progress."""
-        count = f"{done:g}" if total is None else f"{done:g}/{total:g}"
-        self._said = one_line(f"{note} {count}" if note else count, _SAID_COLUMNS)
-
-    def on_event(self, event: Mapping[str, Any]) -> None:
-        """Take note of one session event."""
-        data = event["data"]
-        if event["type"] == "tool/code-dispatch-start":
-            self._running[data["subCallId"]] = (data["name"], argument_hint(data["arguments"]), self._clock())
-        elif event["type"] == "tool/code-dispatch":
-            self._running.pop(data["subCallId"], None)
-            self._done += 1
-            self._failed += bool(data["isError"])
+    @abc.abstractmethod
+    def parts(self) -> list[str]:
+        """Return what there is to say, the most important first."""
 
     def text(self, width: int) -> str:
         """Return what the line says now, in at most `width` columns."""
         now = self._clock()
-        parts = [f"{now - self._began:.1f} s", f"{self._done} calls done"]
-        if self._failed:
-            parts.append(f"{self._failed} failed")
-        if self._said:
-            parts.append(self._said)
+        parts = [f"{now - self._began:.1f} s", *self.parts()]
         if self._running:
             # The call that has run longest is the one a person waits for.
             name, hint, since = min(self._running.values(), key=lambda call: call[2])
@@ -205,6 +188,87 @@ class ProgressLine:
             self._stream.write(_CLEAR)
             self._stream.flush()
             self._drawn = False
+
+    def _started(self, call_id: str, name: str, hint: str) -> None:
+        self._running[call_id] = (name, hint, self._clock())
+
+    def _ended(self, call_id: str) -> None:
+        self._running.pop(call_id, None)
+
+
+class ProgressLine(StatusLine):
+    """Says how far a run is. Fed with its session events and its own words."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
+        super().__init__(stream, clock)
+        self._done = 0
+        self._failed = 0
+        self._said = ""
+
+    def on_progress(self, done: float, total: float | None, note: str | None) -> None:
+        """Take note of what the program itself says of its progress."""
+        count = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+        self._said = one_line(f"{note} {count}" if note else count, _SAID_COLUMNS)
+
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """Take note of one session event."""
+        data = event["data"]
+        if event["type"] == "tool/code-dispatch-start":
+            self._started(data["subCallId"], data["name"], argument_hint(data["arguments"]))
+        elif event["type"] == "tool/code-dispatch":
+            self._ended(data["subCallId"])
+            self._done += 1
+            self._failed += bool(data["isError"])
+
+    def parts(self) -> list[str]:
+        """Return counts, and what the program says."""
+        parts = [f"{self._done} calls done"]
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        if self._said:
+            parts.append(self._said)
+        return parts
+
+
+class BatchBar(StatusLine):
+    """Says how far a batch is. Fed with its session events and its results.
+
+    Args:
+        stream: The terminal.
+        clock: Gives seconds; only differences matter.
+        total: Lines of the input, or None where that is not known.
+    """
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float], total: int | None) -> None:
+        super().__init__(stream, clock)
+        self._total = total
+        self._line = 0
+        self._failed = 0
+
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """Take note of one session event."""
+        data = event["data"]
+        if event["type"] == "tool/call":
+            self._started(data["callId"], data["name"], "")
+        elif event["type"] == "tool/result":
+            self._ended(data["message"]["source"]["callId"])
+
+    def advance(self, line: int, *, failed: bool) -> None:
+        """Take note that every line of the input up to this one has its record."""
+        self._line = line
+        self._failed += failed
+
+    def parts(self) -> list[str]:
+        """Return the bar, the share that is done, and what went wrong."""
+        if self._total is None:
+            parts = [f"{self._line} lines done"]
+        else:
+            filled = _BAR_CELLS * self._line // max(self._total, 1)
+            bar = "█" * filled + "░" * (_BAR_CELLS - filled)
+            parts = [f"{bar} {self._line}/{self._total}"]
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        return parts
 
 
 def argument_hint(arguments: object) -> str:

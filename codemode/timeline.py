@@ -9,13 +9,20 @@ Knows: how events look on paper. Does not know: terminals beyond colour and widt
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
-import json
 from typing import TYPE_CHECKING, Any, Final
 
+from codemode.event_text import (
+    arguments_preview,
+    call_summary,
+    duration,
+    moment,
+    plural,
+    size,
+    text_of,
+)
 from codemode.session_events import HEADER, LOSS, SessionEvent, SessionFormatError, problem_with
 from codemode.terminal import Paint, cells, one_line
-from sandbox.values import JsonValue, decode, encode
+from sandbox.values import JsonValue, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +51,70 @@ class _Nested:
     root: str
 
 
+class TolerantReader:
+    """Gives the events of a log and takes note of what is damaged.
+
+    Attributes:
+        seen: Events given so far.
+        missing: What is damaged, cut off or not there, a line each.
+    """
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.missing: list[str] = []
+        self._next_seq = 0
+        self._unreadable = 0
+
+    def events(self, lines: Iterable[tuple[Path, int, bytes]]) -> Iterator[SessionEvent]:
+        """Yield every event that can be read.
+
+        Args:
+            lines: File, line number and bytes, as `session_file.read_lines` gives them.
+
+        Raises:
+            SessionFormatError: This is no event log, or one of another version.
+        """
+        for path, number, line in lines:
+            event = self._read(path, number, line)
+            if event is not None:
+                self.seen += 1
+                yield event
+        if not self.seen:
+            raise SessionFormatError("the file holds no event")
+        if self._unreadable > _SHOWN_PROBLEMS:
+            self.missing.append(f"{self._unreadable - _SHOWN_PROBLEMS} more lines that are no events")
+
+    def _read(self, path: Path, number: int, line: bytes) -> SessionEvent | None:
+        try:
+            event: Any = decode(line)
+        except ValueError:
+            problem: str | None = "is not a JSON record"
+        else:
+            problem = problem_with(event)
+            if problem is None and line.endswith(b"\n"):
+                self._check_seq(event)
+                return event  # type: ignore[no-any-return]  # problem_with has looked at it
+        if not line.endswith(b"\n"):
+            self.missing.append(f"the last line of {path.name} broke off after {len(line)} bytes")
+            return None
+        if not self.seen:
+            raise SessionFormatError(f"{path.name}, line {number} {problem}; is this an event log?", number)
+        self._unreadable += 1
+        if self._unreadable <= _SHOWN_PROBLEMS:
+            self.missing.append(f"{path.name}, line {number} {problem}")
+        self._next_seq += 1
+        return None
+
+    def _check_seq(self, event: SessionEvent) -> None:
+        seq = event["seq"]
+        if seq != self._next_seq and event["type"] != LOSS:
+            if not self.seen:
+                self.missing.append(f"events before seq {seq} are not in this file")
+            else:
+                self.missing.append(f"seq {seq} follows seq {self._next_seq - 1}")
+        self._next_seq = seq + 1
+
+
 class Timeline:
     """Turns the lines of one log into lines of text.
 
@@ -55,15 +126,13 @@ class Timeline:
     def __init__(self, paint: Paint, width: int) -> None:
         self._paint = paint
         self._width = width
+        self._reader = TolerantReader()
+        self._missing = self._reader.missing
         self._calls: dict[str, _Call] = {}
         self._nested: dict[str, _Nested] = {}
         self._turns: dict[int, None] = {}
-        self._seen = 0
-        self._next_seq = 0
         self._ok = 0
         self._failed = 0
-        self._missing: list[str] = []
-        self._unreadable = 0
         self._show: dict[str, Callable[[SessionEvent], Iterator[str]]] = {
             HEADER: self._header,
             LOSS: self._loss,
@@ -86,61 +155,25 @@ class Timeline:
         Raises:
             SessionFormatError: This is no event log, or one of another version.
         """
-        for path, number, line in lines:
-            event = self._read(path, number, line)
-            if event is None:
-                continue
-            self._seen += 1
+        for event in self._reader.events(lines):
             show = self._show.get(event["type"])
             if show is not None:
                 yield from show(event)
-        if not self._seen:
-            raise SessionFormatError("the file holds no event")
         yield from self._summary()
-
-    def _read(self, path: Path, number: int, line: bytes) -> SessionEvent | None:
-        try:
-            event: Any = decode(line)
-        except ValueError:
-            problem: str | None = "is not a JSON record"
-        else:
-            problem = problem_with(event)
-            if problem is None and line.endswith(b"\n"):
-                self._check_seq(event)
-                return event  # type: ignore[no-any-return]  # problem_with has looked at it
-        if not line.endswith(b"\n"):
-            self._missing.append(f"the last line of {path.name} broke off after {len(line)} bytes")
-            return None
-        if not self._seen:
-            raise SessionFormatError(f"{path.name}, line {number} {problem}; is this an event log?", number)
-        self._unreadable += 1
-        if self._unreadable <= _SHOWN_PROBLEMS:
-            self._missing.append(f"{path.name}, line {number} {problem}")
-        self._next_seq += 1
-        return None
-
-    def _check_seq(self, event: SessionEvent) -> None:
-        seq = event["seq"]
-        if seq != self._next_seq and event["type"] != LOSS:
-            if not self._seen:
-                self._missing.append(f"events before seq {seq} are not in this file")
-            else:
-                self._missing.append(f"seq {seq} follows seq {self._next_seq - 1}")
-        self._next_seq = seq + 1
 
     # --- one event each ---
 
     def _header(self, event: SessionEvent) -> Iterator[str]:
         data = event["data"]
-        if data["segment"] == 0 or not self._seen - 1:
-            began = _moment(data["createdAt"], day=True)
+        if data["segment"] == 0 or self._reader.seen == 1:
+            began = moment(data["createdAt"], day=True)
             yield self._paint.bold(f"session {one_line(data['id'], 40)}") + self._paint.dim(
                 f"  {began}  {one_line(data.get('cwd', ''), max(20, self._width - 70))}".rstrip()
             )
 
     def _loss(self, event: SessionEvent) -> Iterator[str]:
         data = event["data"]
-        events = _plural(data["count"], "event")
+        events = plural(data["count"], "event")
         text = f"{events} from seq {data['firstSeq']} on: {one_line(data['reason'], 200)}"
         self._missing.append(text)
         yield self._paint.warning(f"  lost {text}")
@@ -148,7 +181,7 @@ class Timeline:
     def _turn_start(self, event: SessionEvent) -> Iterator[str]:
         number = event["data"]["turn"]
         self._turns[number] = None
-        yield f"turn {number}  {self._paint.dim(_moment(event['time']))}"
+        yield f"turn {number}  {self._paint.dim(moment(event['time']))}"
 
     def _turn_end(self, event: SessionEvent) -> Iterator[str]:
         number, reason = event["data"]["turn"], event["data"]["reason"]["kind"]
@@ -157,10 +190,10 @@ class Timeline:
         yield f"turn {number}  {shown if reason == 'completed' else self._paint.warning(shown)}"
 
     def _user(self, event: SessionEvent) -> Iterator[str]:
-        yield f"  user  {self._fit(_text_of(event['data']['content']), 8)}"
+        yield f"  user  {self._fit(text_of(event['data']['content']), 8)}"
 
     def _assistant(self, event: SessionEvent) -> Iterator[str]:
-        text = _text_of([item for item in event["data"]["message"]["content"] if item["type"] != "tool-call"])
+        text = text_of([item for item in event["data"]["message"]["content"] if item["type"] != "tool-call"])
         if text:
             yield f"  assistant  {self._fit(text, 13)}"
 
@@ -168,7 +201,7 @@ class Timeline:
         data = event["data"]
         self._calls[data["callId"]] = _Call(data["name"], event["time"])
         head = f"  {one_line(data['name'], 40)}  {self._paint.dim(one_line(data['callId'], 40))}  "
-        yield head + self._fit(_call_arguments(data["name"], data["arguments"]), 48)
+        yield head + self._fit(call_summary(data["name"], data["arguments"]), 48)
 
     def _result(self, event: SessionEvent) -> Iterator[str]:
         block = event["data"]["message"]["content"][0]
@@ -176,12 +209,12 @@ class Timeline:
         name = one_line(call.name, 40) if call else "call"
         for sub_id in [sub for sub, nested in self._nested.items() if nested.root == block["toolCallId"]]:
             yield from self._unfinished(sub_id)
-        took = _duration(event["time"] - call.began) if call else ""
-        nested = f"  {_plural(call.nested, 'nested call')}" if call and call.nested else ""
+        took = duration(event["time"] - call.began) if call else ""
+        nested = f"  {plural(call.nested, 'nested call')}" if call and call.nested else ""
         failed = self._paint.bad(f", {call.failed} failed") if call and call.failed else ""
         status = self._status("failed" if block["isError"] else "ok")
         yield f"  {name}  {status}  {took}{nested}{failed}".rstrip()
-        for line in _text_of(block["content"]).splitlines()[:4]:
+        for line in text_of(block["content"]).splitlines()[:4]:
             yield f"    {self._paint.dim('|')} {self._fit(line, 6)}"
 
     def _nested_start(self, event: SessionEvent) -> Iterator[str]:
@@ -203,14 +236,14 @@ class Timeline:
         else:
             self._ok += 1
         began = started.began if started else event["time"]
-        text = _text_of(data["content"])
+        text = text_of(data["content"])
         yield self._nested_line(
             began - call.began if call else 0,
-            _duration(event["time"] - began) if started else "?",
+            duration(event["time"] - began) if started else "?",
             "failed" if data["isError"] else "ok",
             data["name"],
             data["arguments"],
-            text if data["isError"] else f"{_size(len(text.encode('utf-8', 'surrogatepass')))} shown",
+            text if data["isError"] else f"{size(len(text.encode('utf-8', 'surrogatepass')))} shown",
         )
 
     def _unfinished(self, sub_id: str) -> Iterator[str]:
@@ -227,7 +260,7 @@ class Timeline:
         head = f"    +{offset / 1000:7.3f} s  {took:>8}  {self._status(status, 7)}  {one_line(name, 16):<8}"
         room = max(30, self._width - _HEAD_COLUMNS)
         shown_note = one_line(note, room // 2) if note else ""
-        shown = one_line(_arguments_preview(arguments), room - cells(shown_note))
+        shown = one_line(arguments_preview(arguments), room - cells(shown_note))
         return f"{head}  {shown}" + (self._paint.dim(f"  {shown_note}") if note else "")
 
     # --- the end ---
@@ -239,11 +272,9 @@ class Timeline:
             self._missing.append(f"no result of {one_line(call.name, 40)} ({one_line(call_id, 60)})")
         for number in self._turns:
             self._missing.append(f"no end of turn {number}; the session may still be running")
-        if self._unreadable > _SHOWN_PROBLEMS:
-            self._missing.append(f"{self._unreadable - _SHOWN_PROBLEMS} more lines that are no events")
         nested = self._ok + self._failed
         failed = self._paint.bad(f", {self._failed} failed") if self._failed else ""
-        yield f"{_plural(self._seen, 'event')}, {_plural(nested, 'nested call')}{failed}"
+        yield f"{plural(self._reader.seen, 'event')}, {plural(nested, 'nested call')}{failed}"
         for text in self._missing:
             yield self._paint.warning(f"missing: {text}")
 
@@ -253,60 +284,3 @@ class Timeline:
 
     def _fit(self, text: str, used: int) -> str:
         return one_line(text, max(20, self._width - used))
-
-
-def _text_of(blocks: Iterable[dict[str, Any]]) -> str:
-    parts = [
-        block["text"] if isinstance(block.get("text"), str) else f"[{block['type']}]" for block in blocks
-    ]
-    return "\n".join(parts)
-
-
-def _call_arguments(name: str, raw: str) -> str:
-    """Return what tells one call from another; a program is summed up, since its text fills pages."""
-    try:
-        arguments: Any = decode(raw)
-    except ValueError:
-        return raw
-    if name == "run_code" and isinstance(arguments, dict) and isinstance(arguments.get("code"), str):
-        lines = len(arguments["code"].splitlines())
-        described = arguments.get("description")
-        return f"{described if isinstance(described, str) else ''} ({_plural(lines, 'line')})".strip()
-    return raw
-
-
-def _arguments_preview(arguments: JsonValue) -> str:
-    """Return arguments as a Python call would show them."""
-    if isinstance(arguments, dict):
-        return ", ".join(f"{name}={_json_preview(value)}" for name, value in arguments.items())
-    return _json_preview(arguments)
-
-
-def _json_preview(value: JsonValue) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (RecursionError, ValueError):
-        # Too deep, or an integer longer than the interpreter writes: the codec knows how.
-        return encode(value).decode("ascii")
-
-
-def _moment(milliseconds: int, *, day: bool = False) -> str:
-    try:
-        moment = dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{milliseconds} ms"
-    return moment.strftime("%Y-%m-%d %H:%M:%S UTC" if day else "%H:%M:%S") + (
-        "" if day else f".{milliseconds % 1000:03d}"
-    )
-
-
-def _duration(milliseconds: int) -> str:
-    return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
-
-
-def _size(count: int) -> str:
-    return f"{count} B" if count < 1024 else f"{count / 1024:.1f} KiB"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

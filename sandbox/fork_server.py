@@ -17,12 +17,11 @@ import trio
 from sandbox import launch
 from sandbox.errors import WorkerStartError
 from sandbox.isolation import plan
-from sandbox.workers import Worker, WorkerBudget
+from sandbox.workers import Worker
 
 if TYPE_CHECKING:
-    import subprocess
-
-    from sandbox.launch import Walls
+    from sandbox.launch import Launched, Walls
+    from sandbox.limits import WorkerBudget
 
 START_SECONDS: Final = 30.0
 """How long the fork server or a worker may take to come up. Arbitrary; 0.2 s is usual."""
@@ -35,15 +34,20 @@ _STDERR_BYTES_SHOWN: Final = 2000
 class ForkServer:
     """A running fork server. Made by `start`; `run` must be running for workers to make progress."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, stderr: int) -> None:
-        self._process = process
-        self._process_pidfd = os.pidfd_open(process.pid)
-        self._control = control
-        self._stderr = stderr
+    def __init__(self, launched: Launched) -> None:
+        self._process = launched.process
+        self._process_pidfd = os.pidfd_open(launched.process.pid)
+        self._control = launched.control
+        self._stderr = launched.stderr
         self._pidfd = -1
         """The process that forks; another one than `_process` when it is pid 1 of its own namespace."""
         self._workers: dict[int, Worker] = {}
-        self._next_id = 1
+        self._next_id = launch.ORDERED_ID
+        self._ordered: Worker | None = None
+        """A worker that was asked for when the process was launched, and that nobody has got yet."""
+        if launched.ordered is not None:
+            self._ordered = Worker(self._next_id, launched.ordered.wire, launched.ordered.budget)
+            self._next_id += 1
         self._sending = trio.Lock()
         self._hears = False
         self._ended = trio.Event()
@@ -91,6 +95,8 @@ class ForkServer:
             raise failure
         (self._pidfd,) = descriptors
         self.steps = tuple(plan.StepReport(*step) for step in message["hello"])
+        if self._ordered is not None:
+            self._workers[self._ordered.id] = self._ordered
 
     async def run(self) -> None:
         """Hear what becomes of workers until the fork server is gone.
@@ -134,6 +140,9 @@ class ForkServer:
         Raises:
             WorkerStartError: The fork server is gone, or there is no descriptor left.
         """
+        if self._ordered is not None and self._ordered.budget == budget:
+            ordered, self._ordered = self._ordered, None
+            return ordered
         try:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         except OSError as error:
@@ -141,11 +150,10 @@ class ForkServer:
         ours.setblocking(False)
         worker = Worker(self._next_id, ours, budget)
         self._next_id += 1
-        request = {"fork": worker.id, "memory": budget.memory_bytes, "cpu": budget.cpu_seconds}
         self._workers[worker.id] = worker
         try:
             async with self._sending:
-                await self._send(json.dumps(request).encode(), theirs)
+                await self._send(launch.fork_request(worker.id, budget), theirs)
         except BaseException as error:
             self._workers.pop(worker.id, None)
             ours.close()
@@ -211,6 +219,8 @@ class ForkServer:
         if self._process_pidfd < 0:
             return
         self._control.close()
+        if self._ordered is not None:
+            self._ordered.close()
         for descriptor in (self._pidfd, self._process_pidfd, self._stderr):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -253,7 +263,7 @@ def _kill(pidfd: int) -> None:
 def _spawn(walls: Walls) -> ForkServer:
     launched = launch.take_early(walls) or launch.launch(walls)
     try:
-        return ForkServer(launched.process, launched.control, launched.stderr)
+        return ForkServer(launched)
     except OSError:
         # No pidfd for it: a kernel before 5.3, or no descriptor left.
         launched.discard()

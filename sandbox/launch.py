@@ -3,26 +3,43 @@
 A command that will run one program can launch it early, before its own heavy imports, so that both
 happen at the same time; whoever opens the sandbox takes it over.
 
-Knows: command line, environment, descriptors. Does not know: the protocol on the control socket.
+Knows: command line, environment, descriptors, how a worker is asked for. Does not know: what is answered.
+It is imported before everything else, so it imports little: no dataclasses, no pathlib.
 """
 
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import importlib.util
-import json
 import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sandbox.errors import WorkerStartError
 
+if TYPE_CHECKING:
+    from sandbox.limits import WorkerBudget
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Walls:
+ORDERED_ID: Final = 1
+"""The id of a worker that is asked for before anybody listens to answers."""
+START: Final = """\
+import gc, os, sys
+gc.disable()
+sys.modules["ssl"] = None
+os.environ["PYTHONTZPATH"] = ""
+sys.path += {paths!r}
+from sandbox.zygote import main
+main({control}, language_wall={walls.language}, kernel_wall={walls.kernel})
+"""
+"""What the process runs. Imports leave no garbage worth a collection; it is turned on when all is loaded.
+asyncio does without TLS where there is none, and here it would only be memory and time. Zones come from
+`tzdata` alone; zoneinfo would look up how Python was built to find others.
+"""
+
+
+class Walls(NamedTuple):
     """Which walls stand. Anything but the default is for tests that prove each wall alone."""
 
     language: bool = True
@@ -31,24 +48,36 @@ class Walls:
     """Put in front of the fork server's command line; takes a mechanism of the kernel away, say."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Launched:
+class Ordered(NamedTuple):
+    """A worker that was asked for in advance: its wire, non-blocking, and what it is born with."""
+
+    wire: socket.socket
+    budget: WorkerBudget
+
+
+class Launched(NamedTuple):
     """A process that is becoming a fork server.
 
     Attributes:
         process: It, or the one that waits for it.
         control: Our end of the control socket, non-blocking. Closing it ends the process.
         stderr: Descriptor of the file in memory that it writes its complaints to.
+        ordered: The worker it makes first, if that was asked for.
     """
 
     process: subprocess.Popen[bytes]
     control: socket.socket
     stderr: int
+    ordered: Ordered | None = None
 
     def discard(self) -> None:
         """End the process and let go of everything."""
         self.control.close()
+        if self.ordered is not None:
+            self.ordered.wire.close()
         os.close(self.stderr)
+        # It may be far from looking at the socket.
+        self.process.kill()
         self.process.wait()
 
 
@@ -60,25 +89,17 @@ def launch(walls: Walls) -> Launched:
         OSError: The kernel refused a process or a descriptor.
     """
     # -S keeps site packages, and whatever their .pth files run, out; so say where our packages are.
-    paths = [
-        str(Path(__file__).resolve().parent.parent),
-        _directory_of("RestrictedPython"),
-        _directory_of("tzdata"),
-    ]
-    start = f"import sys; sys.path[:0] = {paths!r}; from sandbox.zygote import main; main()"
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.setblocking(False)
+    # Behind the standard library's, which most imports look for.
+    paths = list(dict.fromkeys(map(_directory_of, ("sandbox", "RestrictedPython", "tzdata"))))
+    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    control.setblocking(False)
     stderr = -1
     try:
         # A file in memory: it cannot fill up and block like a pipe, and leaves nothing behind.
         stderr = os.memfd_create("fork server's stderr")
-        config = {
-            "control": theirs.fileno(),
-            "languageWall": walls.language,
-            "kernelWall": walls.kernel,
-        }
+        start = START.format(paths=paths, control=theirs.fileno(), walls=walls)
         process = subprocess.Popen(  # noqa: S603  # our own interpreter and our own module
-            [*walls.launcher, sys.executable, "-I", "-S", "-c", start, json.dumps(config)],
+            [*walls.launcher, sys.executable, "-I", "-S", "-c", start],
             env={},
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -88,13 +109,13 @@ def launch(walls: Walls) -> Launched:
             start_new_session=True,
         )
     except BaseException:
-        ours.close()
+        control.close()
         if stderr >= 0:
             os.close(stderr)
         raise
     finally:
         theirs.close()
-    return Launched(process, ours, stderr)
+    return Launched(process, control, stderr)
 
 
 _early: list[Launched] = []
@@ -115,6 +136,34 @@ def launch_early() -> None:
     atexit.register(discard_early)
 
 
+def order_worker(budget: WorkerBudget) -> None:
+    """Ask the process that was launched early for its first worker, so that it need not wait for us.
+
+    Does nothing where there is no such process, or where it is gone: opening the sandbox will say so.
+    """
+    if not _early:
+        return
+    launched = _early.pop()
+    try:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError:
+        pass
+    else:
+        with theirs:
+            ours.setblocking(False)
+            launched = launched._replace(ordered=Ordered(ours, budget))
+            try:
+                socket.send_fds(launched.control, [fork_request(ORDERED_ID, budget)], [theirs.fileno()])
+            except OSError:
+                pass
+    _early.append(launched)
+
+
+def fork_request(worker_id: int, budget: WorkerBudget) -> bytes:
+    """Return the message that asks for a worker; its end of the wire goes along."""
+    return b'{"fork": %d, "memory": %d, "cpu": %d}' % (worker_id, *budget)
+
+
 def take_early(walls: Walls) -> Launched | None:
     """Return the process that was launched early, once, if it has these walls."""
     return _early.pop() if _early and walls == Walls() else None
@@ -130,4 +179,4 @@ def _directory_of(package: str) -> str:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise WorkerStartError(f"the package {package!r}, which the sandbox needs, is not installed")
-    return str(Path(spec.origin).resolve().parent.parent)
+    return os.path.dirname(os.path.dirname(os.path.realpath(spec.origin)))  # noqa: PTH120  # see above

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sandbox.errors import SandboxError
 
@@ -87,6 +87,18 @@ class Limits:
                 )
             changes[name] = value
         return dataclasses.replace(self, **changes) if changes else self  # type: ignore[arg-type]  # checked above
+
+
+class WorkerBudget(NamedTuple):
+    """Bounds a worker is born with, because it cannot change them once locked down."""
+
+    memory_bytes: int
+    cpu_seconds: int
+
+    @classmethod
+    def of(cls, limits: Limits) -> WorkerBudget:
+        """Return the birth bounds for runs under these limits."""
+        return cls(limits.memory_mb * MIB, math.ceil(limits.compute_seconds))
 
 
 def _check(name: str, value: Any, *, whole: bool) -> None:

@@ -8,8 +8,10 @@ Does not know: JSON beyond numbers.
 
 from __future__ import annotations
 
-import decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import decimal
 
 __all__ = ["int_from_text", "int_text", "number_text"]
 
@@ -36,6 +38,8 @@ def int_text(number: int) -> str:
         return int.__repr__(number)
     if number < 0:
         return "-" + int_text(-number)
+    import decimal  # noqa: PLC0415  # takes longer to load than most programs' numbers to convert
+
     # The decimal module multiplies in near-linear time, where int division is quadratic. A context
     # of its own: the exact result needs every digit, and the caller's settings stay untouched.
     exact = decimal.Context(
@@ -76,6 +80,8 @@ def number_text(number: float) -> str:
     if "e" not in plain:
         # Without an exponent both languages write the same, but for a whole number's fraction.
         return plain.removesuffix(".0")
+    import decimal  # noqa: PLC0415  # see above
+
     sign, digits, exponent = decimal.Decimal(plain).as_tuple()
     assert isinstance(exponent, int), "a lossless number is finite"
     text = "".join(map(str, digits))

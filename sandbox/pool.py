@@ -14,7 +14,8 @@ import trio
 from sandbox.errors import ClosedSandboxError, IsolationUnavailableError, WorkerStartError
 from sandbox.fork_server import END_SECONDS, START_SECONDS, ForkServer
 from sandbox.isolation import plan
-from sandbox.workers import Worker, WorkerBudget
+from sandbox.limits import WorkerBudget
+from sandbox.workers import Worker
 
 if TYPE_CHECKING:
     from sandbox.launch import Walls
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 _MAX_STARTING: Final = 2 * (os.cpu_count() or 1)
 """Workers being set up at the same time; more would only make each of them later. Arbitrary."""
+_REFILL_PAUSE_SECONDS: Final = 0.002
+"""How long the next worker's setting up is put off while others are parked: it takes a core for some
+milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then."""
+_MAX_ENDING: Final = 16
+"""Workers that may still be ending after their runs have returned. Arbitrary: each takes about 1 ms."""
 
 
 class _Waiting:
@@ -52,6 +58,8 @@ class WorkerPool:
         self._parked: deque[Worker] = deque()
         self._waiting: deque[_Waiting] = deque()
         self._starting = 0
+        self._refill_is_due = False
+        self._ending = 0
         self._server_lock = trio.Lock()
         self._nursery: trio.Nursery | None = None
         self._closed = False
@@ -93,7 +101,7 @@ class WorkerPool:
         while self._parked:
             worker = self._parked.popleft()
             if worker.alive():
-                self._refill()
+                self._refill_soon()
                 return worker
             await self.retire(worker)
         waiting = _Waiting()
@@ -111,6 +119,26 @@ class WorkerPool:
             assert waiting.error is not None
             raise type(waiting.error)(str(waiting.error)) from waiting.error
         return waiting.worker
+
+    async def discard(self, worker: Worker) -> None:
+        """Kill a worker whose program is over, without waiting for the kernel to take it apart.
+
+        From here on it executes nothing of the program. `close` waits for it; so does this call when many
+        are on their way out already.
+        """
+        worker.kill()
+        if self._closed or self._ending >= _MAX_ENDING:
+            await self.retire(worker)
+            return
+        assert self._nursery is not None
+        self._ending += 1
+        self._nursery.start_soon(self._see_to_end, worker)
+
+    async def _see_to_end(self, worker: Worker) -> None:
+        try:
+            await self.retire(worker)
+        finally:
+            self._ending -= 1
 
     async def retire(self, worker: Worker) -> None:
         """End a worker and wait until it is gone."""
@@ -136,6 +164,19 @@ class WorkerPool:
             await self.retire(self._parked.popleft())
 
     # ---- workers on their way
+
+    def _refill_soon(self) -> None:
+        if not self._parked:
+            self._refill()
+        elif not self._refill_is_due:
+            assert self._nursery is not None
+            self._refill_is_due = True
+            self._nursery.start_soon(self._refill_after_pause)
+
+    async def _refill_after_pause(self) -> None:
+        await trio.sleep(_REFILL_PAUSE_SECONDS)
+        self._refill_is_due = False
+        self._refill()
 
     def _refill(self) -> None:
         if self._closed:

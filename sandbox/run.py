@@ -131,6 +131,11 @@ class Run:
         self._waiting: trio.CancelScope | None = None
         self._tasks: trio.Nursery
 
+    @property
+    def reported_its_end(self) -> bool:
+        """Whether the program came to its own end, as opposed to having been ended."""
+        return self._done is not None
+
     async def settle(self, stop: Stop) -> Outcome:
         """Run to the program's end and to that of its calls, and return the outcome.
 
@@ -531,6 +536,7 @@ def _run_message(program: Program, limits: Limits) -> bytes:
                 "positional": {member: list(names) for member, names in space.positional.items()},
                 "eager": sorted(space.eager),
                 "batches": space.batches,
+                "aliases": {alias: list(members) for alias, members in space.aliases.items()},
                 "parameters": {member: known.to_json() for member, known in space.parameters.items()},
                 "errorClass": None
                 if space.error_class is None

@@ -7,20 +7,19 @@ host function does.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import logging
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
 from sandbox.errors import ClosedSandboxError, SandboxBusyError, UnsupportedPlatformError
 from sandbox.launch import Walls
+from sandbox.limits import WorkerBudget
 from sandbox.nursery import open_background_nursery
 from sandbox.pool import WorkerPool
 from sandbox.run import LogListener, Run, Stop, StuckCallListener
 from sandbox.vocabulary import Failure, HostCall, Outcome, Program, SandboxSettings, Usage
-from sandbox.workers import WorkerBudget
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,8 +35,7 @@ CLOSED: Final = "the sandbox was closed"
 _logger = logging.getLogger("sandbox")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class SandboxStatistics:
+class SandboxStatistics(NamedTuple):
     """A sandbox at one moment."""
 
     running: int
@@ -142,18 +140,24 @@ class Sandbox:
 
     async def _run(self, program: Program, limits: Limits, stop: Stop, on_log: LogListener | None) -> Outcome:
         worker = await self._pool.take(WorkerBudget.of(limits))
+        run = Run(
+            worker,
+            program,
+            limits,
+            on_log=on_log,
+            on_stuck_call=self._on_stuck_call,
+            grace_seconds=self._settings.grace_seconds,
+        )
         try:
-            run = Run(
-                worker,
-                program,
-                limits,
-                on_log=on_log,
-                on_stuck_call=self._on_stuck_call,
-                grace_seconds=self._settings.grace_seconds,
-            )
-            return await run.settle(stop)
-        finally:
+            outcome = await run.settle(stop)
+        except BaseException:
             await self._pool.retire(worker)
+            raise
+        if run.reported_its_end:
+            await self._pool.discard(worker)
+        else:
+            await self._pool.retire(worker)
+        return outcome
 
     async def close(self) -> None:
         """Stop what runs or waits, and wait until it is settled. `open_sandbox` calls it at its end."""

@@ -11,15 +11,14 @@ import dataclasses
 import keyword
 import math
 import os
-import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from sandbox.limits import LimitError, Limits
 from sandbox.values import JsonValue
 
 if TYPE_CHECKING:
-    from sandbox.preflight import Parameters
+    from sandbox.preflight.spaces import Parameters
 
 FailureKind = Literal[
     "policy",
@@ -119,14 +118,14 @@ What it returns is awaited in a task of its own, which is cancelled when nobody 
 """
 
 
-_GLOBAL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _EXCEPTION_ATTRIBUTES: Final = frozenset({"args", "message", "name", "stack", "with_traceback", "add_note"})
 """Names an exception has already, in Python or where its log is read."""
 
 
 def _require_global_name(name: str) -> None:
     """Refuse what a program cannot say, or what already means something to it."""
-    if not _GLOBAL_NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.issoftkeyword(name):
+    is_plain = name.isascii() and name.isidentifier() and not name.startswith("_")
+    if not is_plain or keyword.iskeyword(name) or keyword.issoftkeyword(name):
         raise ValueError(f"{name!r} cannot be a global of a program: it must be a plain ASCII identifier")
     if hasattr(builtins, name):
         raise ValueError(f"{name!r} cannot be a global of a program: Python has one of that name")
@@ -166,6 +165,9 @@ class Namespace:
     """Members that take arguments by position too, and the names those stand for."""
     eager: frozenset[str] = frozenset()
     """Members whose call starts when it is made, awaited or not: reports nobody waits for."""
+    aliases: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    """Other spellings, and the members each may stand for; one with several is refused as ambiguous.
+    With a dot between two identifiers it is written as an attribute of an attribute, else as an item."""
     batches: str | None = None
     """Name of a namespace whose members this one calls many at a time through a member `batch`."""
     parameters: Mapping[str, Parameters] = dataclasses.field(default_factory=dict)
@@ -195,8 +197,7 @@ class Program:
             raise ValueError(f"two globals of one program are called {twice[0]!r}")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TraceFrame:
+class TraceFrame(NamedTuple):
     """One frame of the program's own code."""
 
     line: int
@@ -204,8 +205,7 @@ class TraceFrame:
     text: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """Why a run did not end well."""
 
     kind: FailureKind
@@ -216,8 +216,7 @@ class Failure:
     traceback: tuple[TraceFrame, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """What a run used, as the host measured it."""
 
     wall_seconds: float
@@ -226,8 +225,7 @@ class Usage:
     output_bytes: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How one run ended."""
 
     logs: tuple[str, ...]

@@ -14,9 +14,8 @@ from checked parts, and raises `WireProtocolError` for anything no worker of our
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from sandbox import values
 from sandbox.errors import WireProtocolError
@@ -61,15 +60,13 @@ DONE_KINDS: Final[frozenset[str]] = frozenset(DoneKind.__args__)  # type: ignore
 """Failure kinds a worker may report of its own program; the others are the supervisor's to say."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """The worker is locked down and waits for its program."""
 
     steps: tuple[tuple[str, bool, str], ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """The program calls a host function."""
 
     id: int
@@ -79,22 +76,19 @@ class Call:
     line: int | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(NamedTuple):
     """The program no longer waits for a call."""
 
     id: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Log:
+class Log(NamedTuple):
     """The program printed; the text need not end a line."""
 
     text: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class DoneFailure:
+class DoneFailure(NamedTuple):
     """The program failed, in the worker's words."""
 
     kind: DoneKind
@@ -105,8 +99,7 @@ class DoneFailure:
     traceback: tuple[tuple[int, str, str], ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """The program ended."""
 
     has_value: bool

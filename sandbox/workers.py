@@ -7,8 +7,6 @@ have an old number.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import os
 import select
 import signal
@@ -19,28 +17,16 @@ import trio
 from sandbox import wire
 from sandbox.errors import WireProtocolError, WorkerStartError
 from sandbox.isolation import plan
-from sandbox.limits import MIB, Limits
 from sandbox.meter import CpuMeter, pid_of
 
 if TYPE_CHECKING:
     import socket
 
+    from sandbox.limits import WorkerBudget
+
 _READY_FRAME_BYTES: Final = 64 * 1024
 _STATUS_SECONDS: Final = 5.0
 """How long the fork server may take to report a worker that has ended. Arbitrary; 1 ms is usual."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class WorkerBudget:
-    """Bounds a worker is born with, because it cannot change them once locked down."""
-
-    memory_bytes: int
-    cpu_seconds: int
-
-    @classmethod
-    def of(cls, limits: Limits) -> WorkerBudget:
-        """Return the birth bounds for runs under these limits."""
-        return cls(limits.memory_mb * MIB, math.ceil(limits.compute_seconds))
 
 
 class Worker:

@@ -20,7 +20,6 @@ import os
 import select
 import signal
 import socket
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.isolation import plan, privileges, rlimits
@@ -37,28 +36,36 @@ _START_FAILED: Final = 70
 _NO_KERNEL_WALL: Final = (plan.StepReport("kernel", active=False, detail="switched off for a test"),)
 
 
-def main() -> None:
-    """Serve forks until the host is gone. Arguments: one JSON object, see `sandbox.fork_server`."""
-    config = json.loads(sys.argv[1])
-    control = socket.socket(fileno=config["control"])
+def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> None:
+    """Serve forks until the host is gone.
+
+    Args:
+        control_descriptor: Our end of the control socket.
+        language_wall: Whether workers run programs under the policy.
+        kernel_wall: Whether this process and its workers are locked down.
+    """
+    control = socket.socket(fileno=control_descriptor)
     # The terminal's Ctrl-C is the host's to handle; it ends us by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     highest = rlimits.bound_descriptors(rlimits.FORK_SERVER_DESCRIPTORS)
     # Everything a worker will ever import must be there before the file system is gone.
+    importlib.import_module("decimal")  # `sandbox.numerals` wants it for some numbers only.
     language = importlib.import_module(
-        "sandbox.worker.restricted" if config["languageWall"] else "sandbox.worker.plain"
+        "sandbox.worker.restricted" if language_wall else "sandbox.worker.plain"
     )
+    # Nothing that is loaded by now is ever freed, so no collection need look at it: in each process forked
+    # from this one it would touch, and so copy, all our pages. Nor is anything collected before: what that
+    # frees leaves holes in those pages, which the first objects of every worker would fill.
+    gc.freeze()
+    gc.enable()
     base_bytes = rlimits.mapped_bytes()
     reports: tuple[plan.StepReport, ...] = ()
-    if config["kernelWall"]:
+    if kernel_wall:
         reports = plan.apply_steps("fork server", plan.Launch())
         if any(report.active and report.name == "namespaces" for report in reports):
             _become_first_process(control)
     os.environ.clear()
-    gc.collect()
-    # Without this, the first collection in every worker would touch, and so copy, all our pages.
-    gc.freeze()
-    nursery = _Nursery(language, reports, base_bytes, highest, kernel_wall=config["kernelWall"])
+    nursery = _Nursery(language, reports, base_bytes, highest, kernel_wall=kernel_wall)
     server = _ForkServer(control, nursery)
     pidfd = os.pidfd_open(os.getpid())
     server.say({"hello": [[report.name, report.active, report.detail] for report in reports]}, (pidfd,))
@@ -202,7 +209,3 @@ class _Nursery:
         finally:
             # Never unwind into the fork server's frames.
             os._exit(status)
-
-
-if __name__ == "__main__":
-    main()

@@ -34,9 +34,10 @@ def reference() -> str:
         "### Modules",
         "",
     ]
-    for name in sorted(modules):
+    members = {**{name: members_of(module) for name, module in modules.items()}, **catalogue.offered_by_inner()}
+    for name in sorted(members):
         # Names only a newer Python has would make the page depend on the Python that wrote it.
-        offered = [member for member in members_of(modules[name]) if member not in _NEWER]
+        offered = [member for member in members[name] if member not in _NEWER]
         lines += [f"**{name}**: {_listed(offered)}", ""]
     lines += ["### Special methods a class may define", "", _listed(sorted(names.DEFINABLE_METHODS)), ""]
     lines += ["### Builtins that are refused", ""]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TextIO, TypeAlias
 
 import trio
 
@@ -31,8 +30,7 @@ _SHOWN_BYTES: Final = 2000
 """Bytes of the arguments shown on a terminal (arbitrary: about a screen)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRequest:
+class ApprovalRequest(NamedTuple):
     """One question.
 
     Attributes:

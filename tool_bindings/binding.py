@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import trio
 
 from sandbox.values import FrozenDict, FrozenList, NotJsonError, frozen_dict, frozen_list, snapshot_frozen
+from tool_bindings.bodies import is_async
 from tool_bindings.content import DEFAULT_RENDER_BYTES, render_json, render_value, text_block
 from tool_bindings.errors import (
     ArgumentConversionError,
@@ -20,7 +21,6 @@ from tool_bindings.errors import (
     InvalidResultError,
     UnsupportedSchemaError,
 )
-from tool_bindings.functions import is_async
 from tool_bindings.results import ToolSuccess, exception_message
 from tool_bindings.stubs import signature
 from tool_bindings.validation import InvalidValueError, compile_schema

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, ge
 
 from sandbox.values import JsonValue, NotJsonError, snapshot, thaw
 from tool_bindings.annotations import DICT_ORIGINS, LIST_ORIGINS, is_json_hint, schema_of
+from tool_bindings.bodies import is_async
 from tool_bindings.definition import ToolRunContext
 from tool_bindings.errors import ArgumentConversionError, DefinitionError, InvalidResultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["BoundFunction", "bind_function", "is_async"]
+__all__ = ["BoundFunction", "bind_function"]
 
 
 class BoundFunction(NamedTuple):
@@ -222,11 +223,6 @@ def _make_execute(
         return result(function(**keywords(arguments, context)))
 
     return execute_plain
-
-
-def is_async(function: Any) -> bool:
-    """Whether calling a function gives a coroutine; an object may define an async `__call__`."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _article(noun: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from sandbox.values import JsonValue
@@ -24,15 +24,13 @@ class Allow:
     """Let the call go on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deny:
+class Deny(NamedTuple):
     """Refuse the call; the reason is its error message."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """Let the approval provider decide; the reason is shown to whoever is asked."""
 
     reason: str | None = None
@@ -57,8 +55,7 @@ UNCHANGED: Final[Any] = _Unchanged()
 """Default of `Accept`'s fields: None is a legal replacement, absence needs a word of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Accept:
+class Accept(NamedTuple):
     """Let a result stand, perhaps changed.
 
     Replacing `content` changes only what a model or client reads; a program still gets the value,
@@ -71,8 +68,7 @@ class Accept:
     contexts: Sequence[JsonValue] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Turn a result into a failure with this feedback as its content; value and metadata are dropped."""
 
     content: Sequence[ContentBlock] = ()

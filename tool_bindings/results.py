@@ -7,7 +7,7 @@ Does not know: the pipeline that makes them, or where they are recorded.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from sandbox.values import FrozenList, NotJsonError, frozen_dict, frozen_list, snapshot_frozen
 from tool_bindings.content import render_value, text_block
@@ -36,16 +36,14 @@ _MESSAGE_BYTES: Final = 16_384
 """Bytes of UTF-8 shown of an exception's text, as of any value. Errors with a code bound their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorInfo:
+class ErrorInfo(NamedTuple):
     """Stable identity of a failure; only failures that come from a `HarnessError` have one."""
 
     name: str
     code: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolErrorRecord:
+class ToolErrorRecord(NamedTuple):
     """Why a call failed."""
 
     message: str

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, Type
 from tool_bindings.binding import BoundTool
 from tool_bindings.definition import Output, ToolDefinition
 from tool_bindings.errors import DefinitionError, DuplicateToolError
-from tool_bindings.functions import bind_function
 
 if TYPE_CHECKING:
     import types
@@ -212,6 +211,9 @@ class Scope:
         namespace = _caller_names()
 
         def decorate(target: F) -> F:
+            # Only functions need what reads annotations; a registry of ready definitions does without.
+            from tool_bindings.functions import bind_function  # noqa: PLC0415
+
             tool_name = name if name is not None else _function_name(target)
             bound = bind_function(target, namespace)
             self.register(

@@ -17,8 +17,7 @@ import os
 import re
 import secrets
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tool_bindings.content import blocks_text, text_block
 from tool_bindings.policy import UNCHANGED, Accept, Block
@@ -53,8 +52,7 @@ class SpillError(Exception):
     """A text could not be stored or found; the message says why, without a path of the host."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spilled:
+class Spilled(NamedTuple):
     """Where a text was put.
 
     Attributes:

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from sandbox.values import number_text
 from tool_bindings.schema import is_array, is_record, json_text
+from tool_bindings.stub_classes import Classes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -32,9 +33,9 @@ _LIST_LEVELS: Final = 180
 """Nested `list[...]` written out; CPython refuses more than 200 open brackets."""
 
 _NAME_CHARS: Final = 120
-"""Longest class name before a number is appended."""
+"""Characters of a name that are put in camel case; more never show."""
 
-_SYMBOLS: Final = ("Any", "Literal", "NotRequired", "Protocol", "TypedDict")
+_SYMBOLS: Final = ("Any", "Generic", "Literal", "NotRequired", "Protocol", "TypedDict", "TypeVar")
 
 _SCALARS: Final = {"string": "str", "number": "float", "integer": "int", "boolean": "bool", "null": "None"}
 
@@ -52,8 +53,8 @@ def signature(definition: ToolDefinition) -> str:
     keys = (
         f"  # keys: {', '.join(map(clean_text, properties))}" if is_record(properties) and properties else ""
     )
-    head = f"{definition.name}({writer.parameters(definition, 'arguments')})"
-    text = f"{clean_text(head)} -> {output}{keys}"
+    parameters = _flat(writer.parameters(definition, "arguments"))
+    text = f"{clean_text(f'{definition.name}({parameters})')} -> {output}{keys}"
     return text if len(text) <= _SIGNATURE_CHARS else text[: _SIGNATURE_CHARS - 1] + "…"
 
 
@@ -67,49 +68,85 @@ def render_stubs(definitions: Iterable[ToolDefinition]) -> str:
         members.append(member)
         has_method = has_method or is_method
     writer.symbols.add("Protocol")
+    body = [] if has_method else ["  pass"]
+    protocol = "\n".join(["class Tools(Protocol):", *body, *members])
     symbols = ", ".join(symbol for symbol in _SYMBOLS if symbol in writer.symbols)
-    blocks = [f"from typing import {symbols}", _ERROR_CLASS, *writer.classes]
-    body = [] if has_method else ["    pass"]
-    blocks.append("\n".join(["class Tools(Protocol):", *body, *members]))
+    given = [text for name, text in _GIVEN_CLASSES.items() if name in writer.given]
+    blocks = [f"from typing import {symbols}", _ERROR_CLASS, *given, *writer.classes.resolve([protocol])]
     blocks.append("tools: Tools")
     return "\n\n".join(blocks) + "\n"
 
 
-_ERROR_CLASS: Final = "class ToolCallError(Exception):\n    tool_name: str\n    toolName: str  # the same"
+_ERROR_CLASS: Final = "class ToolCallError(Exception):\n  tool_name: str\n  toolName: str  # the same"
+_MCP_RESULT: Final = "McpResult"
+_MCP_DATA: Final = "McpData"
+_GIVEN_CLASSES: Final = {
+    _MCP_RESULT: """\
+class McpResult(TypedDict):
+  content: list[Any]  # blocks, such as {"type": "text", "text": str}
+  structuredContent: NotRequired[Any]""",
+    _MCP_DATA: """\
+T = TypeVar("T")
+
+class McpData(TypedDict, Generic[T]):
+  content: list[Any]
+  structuredContent: T""",
+}
+"""What tools of MCP servers give, without and with a schema of their own (decision 0257)."""
+_TAKEN: Final = (*_SYMBOLS, *_GIVEN_CLASSES, "T", "ToolCallError", "Tools")
+
+
+class _Parameter(NamedTuple):
+    """One parameter of a method, and what its schema says about it."""
+
+    text: str
+    note: str
 
 
 def _member(writer: _Writer, definition: ToolDefinition) -> tuple[str, bool]:
     base = _camel(definition.name)
     parameters = writer.parameters(definition, base + "Args")
-    output = writer.type_text(definition.output.schema, base + "Output")
+    output = writer.result(definition.output.schema, base + "Output")
     description = clean_text(definition.description)
     if not is_attribute_name(definition.name):
-        lines = [f"    # tools[{json_text(definition.name)}]({parameters}) -> {output}"]
+        lines = [f"  # tools[{json_text(definition.name)}]({_flat(parameters)}) -> {output}"]
         if description:
-            lines.append(f"    #   {description}")
+            lines.append(f"  #   {description}")
+        lines += [f"  #   {text.partition(':')[0]}: {note}" for text, note in parameters if note]
         return "\n".join(lines), False
-    head = f"    async def {definition.name}({', '.join(filter(None, ['self', parameters]))}) -> {output}:"
-    docstring = _docstring(description, definition.parameters.get("properties"))
-    return head + (" ..." if docstring is None else "\n" + docstring), True
+    head = _head(f"  async def {definition.name}(self", parameters, f") -> {output}:")
+    return head + (f'\n    """{_in_docstring(description)}"""' if description else " ..."), True
 
 
-def _docstring(description: str, properties: object) -> str | None:
-    notes = []
-    if is_record(properties):
-        for name, schema in properties.items():  # type: ignore[attr-defined]  # a record, as just tested
-            note = clean_text(schema["description"]) if is_record(schema) and _has_note(schema) else ""
-            if note:
-                notes.append(f"        {_in_docstring(clean_text(name))}: {_in_docstring(note)}")
-    if not description and not notes:
-        return None
-    quoted = _in_docstring(description)
-    if not notes:
-        return f'        """{quoted}"""'
-    return "\n".join([f'        """{quoted}', "", *notes, '        """'])
+def _flat(parameters: Sequence[_Parameter]) -> str:
+    return ", ".join(parameter.text for parameter in parameters)
 
 
-def _has_note(schema: Mapping[str, Any]) -> bool:
-    return isinstance(schema.get("description"), str)
+def _head(start: str, parameters: Sequence[_Parameter], end: str) -> str:
+    """Write the first line of a method, or several, where parameters have notes.
+
+    A note ends its line, and is the only parameter's on it.
+    """
+    lines = [start]
+    is_open = True
+    for number, (text, note) in enumerate(parameters):
+        if note and number > 1 and is_open:
+            lines[-1] += ","
+            is_open = False
+        if is_open:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(f"      {text}")
+        is_open = not note
+        if note:
+            lines[-1] += f"{',' if number + 1 < len(parameters) else ''}  # {note}"
+    return "\n".join(lines) + (end if is_open else f"\n  {end}")
+
+
+def _note(schema: object) -> str:
+    """Return what a schema says about its values, on one line; '' when it says nothing."""
+    note = schema.get("description") if is_record(schema) else None  # type: ignore[attr-defined]  # a record
+    return clean_text(note) if isinstance(note, str) else ""
 
 
 def _in_docstring(text: str) -> str:
@@ -128,31 +165,46 @@ class _Writer:
     """Writes types; collects the classes and typing symbols they need."""
 
     def __init__(self, *, classes: bool) -> None:
-        self.classes: list[str] = []
+        self.classes = Classes(_TAKEN)
+        self.given: set[str] = set()
+        """Which of the ready-made classes are used."""
         self.symbols: set[str] = set()
-        self._names: set[str] = set()
         self._with_classes = classes
         self._document: Any = None
         # What a reference stands for; empty while it is being written and has no class name yet.
         self._references: dict[tuple[int, str], str] = {}
 
-    def parameters(self, definition: ToolDefinition, args_name: str) -> str:
+    def parameters(self, definition: ToolDefinition, args_name: str) -> list[_Parameter]:
         """Write what goes between the parentheses, `self` left out."""
         schema = definition.parameters
         self._document = schema
         properties = schema.get("properties", {})
         if schema.get("type") != "object" or not is_record(properties):
-            return f"args: {self._any_object()}"
+            return [_Parameter(f"args: {self._any_object()}", "")]
         if not all(_is_parameter_name(name) for name in properties):
-            return f"args: {self._type_text(schema, args_name)}"
+            return [_Parameter(f"args: {self._type_text(schema, args_name)}", "")]
         if not properties:
-            return ""
+            return []
         required = _required(schema)
-        parts = []
+        parameters = [_Parameter("*", "")]
         for name, child in properties.items():
-            text = self._type_text(child, args_name + _camel(name))
-            parts.append(f"{name}: {text}" if name in required else f"{name}: {text} = ...")
-        return "*, " + ", ".join(parts)
+            text = f"{name}: {self._type_text(child, args_name + _camel(name))}"
+            parameters.append(_Parameter(text if name in required else f"{text} = ...", _note(child)))
+        return parameters
+
+    def result(self, schema: Any, name: str) -> str:
+        """Write what a tool gives; the frame around results of MCP servers is declared only once."""
+        structured = _mcp_structured(schema)
+        if structured is None:
+            return self.type_text(schema, name)
+        if not structured:
+            self.given.add(_MCP_RESULT)
+            self.symbols.update(("Any", "NotRequired", "TypedDict"))
+            return _MCP_RESULT
+        self.given.add(_MCP_DATA)
+        self.symbols.update(("Any", "Generic", "TypedDict", "TypeVar"))
+        self._document = schema
+        return f"{_MCP_DATA}[{self._type_text(structured[0], name)}]"
 
     def type_text(self, document: Any, name: str) -> str:
         """Write a whole schema as a type; what has no Python type is `Any`."""
@@ -244,38 +296,33 @@ class _Writer:
             if is_record(additional):
                 return f"dict[str, {(yield _Request(additional, name + 'Value', 1))}]"
             return self._any_object()
-        if not self._with_classes or not all(map(_is_field_name, properties)):
+        if not self._with_classes:
             return self._any_object()
-        own_name = self._claim(name)
+        own_name, mark = self.classes.claim(name)
         if reference is not None:
-            self._references[reference] = own_name
+            self._references[reference] = mark
         required = _required(node)
+        as_class = all(map(_is_field_name, properties))
         lines = []
         for field, child in properties.items():
             text = yield _Request(child, own_name + _camel(field), 1)
-            note = clean_text(child["description"]) if is_record(child) and _has_note(child) else ""
+            note = _note(child)
             if note:
-                lines.append(f"    # {note}")
+                lines.append(f"  # {note}")
             if field not in required:
                 self.symbols.add("NotRequired")
                 text = f"NotRequired[{text}]"
-            lines.append(f"    {field}: {text}")
+            lines.append(f"  {field}: {text}" if as_class else f"  {json_text(field)}: {text},")
         if not lines:
-            lines.append("    pass")
-        if additional is not False:
-            lines.append("    # other keys are allowed")
+            lines.append("  pass")
+        if additional is not False and "additionalProperties" in node:
+            lines.append("  # other keys are allowed")
         self.symbols.add("TypedDict")
-        self.classes.append("\n".join([f"class {own_name}(TypedDict):", *lines]))
-        return own_name
-
-    def _claim(self, base: str) -> str:
-        base = base[:_NAME_CHARS]
-        name, number = base, 2
-        while name in self._names:
-            name = f"{base}{number}"
-            number += 1
-        self._names.add(name)
-        return name
+        fields = "\n".join(lines)
+        if as_class:
+            return self.classes.declare(mark, f"class {mark}(TypedDict):\n{fields}")
+        # Names such as "from" and "@type" can only be written as strings.
+        return self.classes.declare(mark, f'{mark} = TypedDict("{mark}", {{\n{fields}\n}})')
 
 
 def _kind(node: Mapping[str, Any]) -> str:
@@ -286,6 +333,22 @@ def _kind(node: Mapping[str, Any]) -> str:
     if "properties" in node:
         return "object"
     return "array" if "items" in node else ""
+
+
+def _mcp_structured(schema: Any) -> list[Any] | None:
+    """Return the schema of the structured content in a result of an MCP tool; None for other schemas.
+
+    The list is empty when nothing is known of it.
+    """
+    properties = schema.get("properties")
+    if not is_record(properties) or properties.keys() != {"content", "structuredContent"}:
+        return None
+    if properties["content"] != {"type": "array"} or schema.get("additionalProperties") is not False:
+        return None
+    required = sorted(map(str, _required(schema)))
+    if required == ["content", "structuredContent"]:
+        return [properties["structuredContent"]]
+    return [] if required == ["content"] and properties["structuredContent"] == {} else None
 
 
 def _required(node: Mapping[str, Any]) -> Sequence[Any]:

@@ -38,13 +38,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         CommandError: It is not in the grammar.
         SystemExit: A help text or the version was asked for, and has been printed.
     """
-    options, unknown = _parser().parse_known_args(arguments)
+    options, unknown = _parser(arguments[0] if arguments else "").parse_known_args(arguments)
     if unknown:
         raise CommandError(f"unrecognized argument {unknown[0]!r} (see `codemode {options.command} --help`)")
     return options
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(command: str) -> argparse.ArgumentParser:
+    """Return the parser, of all commands or, where that is the name of one, of that one alone."""
     parser = _Parser(
         prog="codemode",
         allow_abbrev=False,
@@ -56,14 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser, dest="command"
     )
-    _add_run(commands)
-    _add_check(commands)
-    _add_call(commands)
-    _add_tools(commands)
-    _add_stubs(commands)
-    _add_events(commands)
-    _add_doctor(commands)
-    _add_serve(commands)
+    # A command waits for its own grammar only; those of the others take longer than all of its parsing.
+    for add in (_COMMANDS[command],) if command in _COMMANDS else _COMMANDS.values():
+        add(commands)
     return parser
 
 
@@ -198,6 +194,50 @@ def _add_call(commands: _Commands[_Parser]) -> None:
     call.add_argument("--json", action="store_true", help="print one JSON object with the canonical value")
 
 
+def _add_batch(commands: _Commands[_Parser]) -> None:
+    batch = _command(
+        commands,
+        "batch",
+        "codemode.cli.batch",
+        "make many calls without a program",
+        """
+        Make the calls of a file, a line of JSON each: {"tool": NAME, "arguments": {...}, "id": ...}, where
+        the id is your own and may be left out. Calls that may overlap do; each of the others runs alone.
+
+        Every line is answered by a line of JSON, in the same order and as soon as it is known: what was
+        called, how it ended, and its value. A line that is no call is reported with its number and stops
+        nothing. The exit status is 1 when any line did not succeed.
+
+        With --output, a batch that was interrupted, even killed, goes on with --resume: no call that has run
+        is made again. One that was running when the command was killed is reported as of unknown outcome.
+        What has run is noted in FILE.journal, which is removed when the output is complete.
+        """,
+        """
+        codemode batch calls.jsonl > results.jsonl
+        codemode batch calls.jsonl --output results.jsonl
+        codemode batch calls.jsonl --output results.jsonl --resume
+        generate-calls | codemode batch --tools my_tools.py:registry -
+        """,
+    )
+    batch.add_argument("file", metavar="FILE", help="the calls, JSON Lines; - reads standard input")
+    batch.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write to FILE instead of standard output, so that the batch can go on after an interruption;"
+        " created readable by you only",
+    )
+    batch.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the output file where it ends; begin it if there is none",
+    )
+    batch.add_argument(
+        "--max-parallel", type=_whole, metavar="N", help="calls that may run at the same time (default 10)"
+    )
+    _add_tool_options(batch)
+    batch.add_argument("--events", metavar="FILE", help="append the event log of the calls to FILE")
+
+
 def _add_tools(commands: _Commands[_Parser]) -> None:
     tools = _command(
         commands,
@@ -242,9 +282,15 @@ def _add_events(commands: _Commands[_Parser]) -> None:
         """,
         """
         codemode run --events run.jsonl report.py; codemode events run.jsonl
+        codemode events run.jsonl --html run.html
         """,
     )
     events.add_argument("file", metavar="FILE", help="the log, as `run --events` writes it")
+    events.add_argument(
+        "--html",
+        metavar="OUT",
+        help="write one HTML page that needs nothing beside itself, readable by you only; - prints it",
+    )
 
 
 def _add_doctor(commands: _Commands[_Parser]) -> None:
@@ -263,6 +309,68 @@ def _add_doctor(commands: _Commands[_Parser]) -> None:
         """,
     )
     doctor.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def _add_bench(commands: _Commands[_Parser]) -> None:
+    bench = _command(
+        commands,
+        "bench",
+        "codemode.cli.bench",
+        "measure what calls cost on this machine",
+        """
+        Measure what a call of a tool costs: alone, and from a program sequentially, gathered and batched,
+        beside what no design can beat, in interleaved rounds. The ratios can be compared with those of
+        another machine, the times cannot. What else runs here makes them worse, so let it be little.
+
+        A tool named with --tool is really called, with the same arguments every time: four times CALLS in
+        every round. Without one, a tool that adds two numbers is called, beside the others there are.
+        """,
+        """
+        codemode bench
+        codemode bench --tools my_tools.py:registry --tool lookup --arguments '{"key": "a"}'
+        codemode bench --rounds 30 --json
+        """,
+    )
+    bench.add_argument("--tool", metavar="NAME", help="the tool to call")
+    bench.add_argument(
+        "--arguments",
+        metavar="JSON",
+        help="what it is called with, a JSON object; - reads standard input (default: nothing)",
+    )
+    bench.add_argument("--rounds", type=_whole, default=10, metavar="N", help="rounds (default 10)")
+    bench.add_argument(
+        "--calls",
+        type=_up_to_thousand,
+        default=500,
+        metavar="N",
+        help="calls of one program, at most 1000 (default 500)",
+    )
+    _add_tool_options(bench, allow=False)
+    bench.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def _add_init(commands: _Commands[_Parser]) -> None:
+    init = _command(
+        commands,
+        "init",
+        "codemode.cli.init",
+        "write a small beginning: tools of your own and a program",
+        """
+        Write two commented files to begin with, tools of your own and a program that calls them, and print
+        the command that runs them. Nothing that is there is written over.
+        """,
+        """
+        codemode init
+        codemode init first-steps
+        """,
+    )
+    init.add_argument(
+        "directory",
+        nargs="?",
+        default=".",
+        metavar="DIR",
+        help="where to write them; made if it is not there (default: the current directory)",
+    )
 
 
 def _add_program(command: argparse.ArgumentParser) -> None:
@@ -375,3 +483,27 @@ def _whole(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 15 and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
+
+
+def _up_to_thousand(text: str) -> int:
+    value = _whole(text)
+    if value > 1000:
+        # More cannot be gathered at once; see `max_pending_calls`.
+        raise argparse.ArgumentTypeError(f"{text} is more than 1000")
+    return value
+
+
+_COMMANDS: Final = {
+    "run": _add_run,
+    "check": _add_check,
+    "call": _add_call,
+    "batch": _add_batch,
+    "tools": _add_tools,
+    "stubs": _add_stubs,
+    "events": _add_events,
+    "doctor": _add_doctor,
+    "bench": _add_bench,
+    "serve": _add_serve,
+    "init": _add_init,
+}
+"""What adds the grammar of each command, in the order of the help text."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Call the tool and print what it gave."""
-    arguments = _arguments(options.arguments)
+    arguments = read_arguments(options.arguments)
     protected = [*mcp_files(options), *([] if options.events is None else [Path(options.events)])]
     toolset = load_toolset(options, protected=protected)
     interrupt = Interrupt()
@@ -56,7 +56,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return status.FAILED if interrupt.number is None else interrupt.status
 
 
-def _arguments(text: str) -> dict[str, JsonValue]:
+def read_arguments(text: str) -> dict[str, JsonValue]:
+    """Return the arguments a command line gives: a JSON object, or - for standard input.
+
+    Raises:
+        CommandError: It is not one.
+    """
     if text == "-":
         if sys.stdin is None:
             raise CommandError("standard input is closed, so there are no arguments to read")
@@ -94,7 +99,11 @@ async def _call(
         stoppable(interrupt),
         with_mcp_servers(options, toolset, console) as offered,
         open_service(
-            toolset.registry, settings=Settings(parked_workers=1), session_log=log, on_event=note
+            toolset.registry,
+            settings=Settings(parked_workers=1),
+            session_log=log,
+            on_event=note,
+            spill=toolset.spill,
         ) as service,
     ):
         name: str = options.name

@@ -44,6 +44,16 @@ class Console:
         return self._out.isatty() and self._err.isatty()
 
     @property
+    def shows_output(self) -> bool:
+        """Whether a person watches standard output."""
+        return self._out.isatty()
+
+    @property
+    def watched(self) -> bool:
+        """Whether a person watches standard error, on a terminal where lines can be drawn again."""
+        return self._err.isatty() and os.environ.get("TERM") != "dumb"
+
+    @property
     def out_paint(self) -> Paint:
         """Colours for standard output."""
         return Paint(wants_color(self._out))
@@ -63,17 +73,26 @@ class Console:
         """Standard error itself, for a progress line."""
         return self._err
 
-    def print(self, line: str) -> None:
-        """Print one line of our own making on standard output."""
-        self._write(line + "\n")
+    def print(self, line: str, *, at_once: bool = False) -> None:
+        """Print one line of our own making on standard output.
+
+        Args:
+            line: The line, without its end.
+            at_once: Hand it to the reader now, because more may be long in coming.
+        """
+        self._write(line + "\n", flush=at_once)
 
     def print_foreign(self, text: str) -> None:
         """Print text of a program or tool: as it is into a pipe or file, escaped on a terminal."""
         self.print(escape(text, keep="\n\t") if self._out.isatty() else text)
 
-    def print_json(self, value: JsonValue) -> None:
-        """Print one JSON value on one line."""
-        self.print(encode(value).decode("ascii"))
+    def show_foreign(self, text: str) -> None:
+        """Show a piece of a program's text now, which need not end a line; escaped on a terminal."""
+        self._write(escape(text, keep="\n\t") if self._out.isatty() else text, flush=True)
+
+    def print_json(self, value: JsonValue, *, at_once: bool = False) -> None:
+        """Print one JSON value on one line, as `print` does."""
+        self.print(encode(value).decode("ascii"), at_once=at_once)
 
     def say(self, text: str) -> None:
         """Print something about the command on standard error; dropped when that is closed."""

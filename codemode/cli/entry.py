@@ -79,8 +79,7 @@ def _run(arguments: list[str], console: Console) -> int:
 
 def _dispatch(options: argparse.Namespace, console: Console) -> int:
     if options.command == "run":
-        # A third of a second of its own, which passes while we import.
-        launch.launch_early()
+        _order_worker(options)
     try:
         # Imports leave no garbage worth collecting, and a short run is mostly imports.
         gc.disable()
@@ -101,6 +100,15 @@ def _dispatch(options: argparse.Namespace, console: Console) -> int:
             text = f"{type(error).__name__}: {error}; {_DEBUG_HINT}"
             known = CommandError(text, kind="internal", status=status.FAILED)
         raise known from raised
+
+
+def _order_worker(options: argparse.Namespace) -> None:
+    """Have the worker of the run made while we import what runs it."""
+    from sandbox.limits import Limits, WorkerBudget  # noqa: PLC0415  # only a run needs them
+
+    given = {"memory_mb": options.memory_mb, "compute_seconds": options.compute_seconds}
+    limits = Limits(**{name: value for name, value in given.items() if value is not None})
+    launch.order_worker(WorkerBudget.of(limits))
 
 
 def _as_command_error(error: BaseException) -> CommandError | None:

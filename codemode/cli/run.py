@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     import argparse
 
     from codemode.cli.console import Console
+    from codemode.cli.live import LiveView
     from codemode.session_log import SessionLog
-
-_REDRAW_SECONDS = 0.1
-"""Time between two pictures of the progress line."""
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -46,14 +44,18 @@ def run(options: argparse.Namespace, console: Console) -> int:
     protected = [*mcp_files(options), *([] if options.events is None else [Path(options.events)])]
     toolset = load_toolset(options, protected=protected)
     interrupt = Interrupt()
-    progress = None
-    if console.interactive and not options.json:
-        progress = ProgressLine(console.err, time.monotonic)
+    progress = live = None
+    if console.shows_output and not options.json:
+        # Imported only for a person: a short run is mostly imports.
+        from codemode.cli.live import LiveView  # noqa: PLC0415
+
+        progress = ProgressLine(console.err, time.monotonic) if console.watched else None
+        live = LiveView(console, progress)
     with event_log(options.events, console) as log:
         outcome = trio.run(
-            _run, options, console, source, description, toolset, settings, log, interrupt, progress
+            _run, options, console, source, description, toolset, settings, log, interrupt, progress, live
         )
-    return _show(outcome, interrupt, console, as_json=options.json)
+    return _show(outcome, interrupt, console, as_json=options.json, shown=0 if live is None else live.lines)
 
 
 def _settings(options: argparse.Namespace) -> Settings:
@@ -64,8 +66,8 @@ def _settings(options: argparse.Namespace) -> Settings:
         "max_output_bytes": options.max_output_bytes,
         "isolation": options.isolation,
     }
-    # One program needs one worker.
-    return Settings(parked_workers=1, **{name: value for name, value in given.items() if value is not None})
+    # One program needs one worker: the first, which there is in any case.
+    return Settings(parked_workers=0, **{name: value for name, value in given.items() if value is not None})
 
 
 async def _run(
@@ -78,6 +80,7 @@ async def _run(
     log: SessionLog | None,
     interrupt: Interrupt,
     progress: ProgressLine | None,
+    live: LiveView | None,
 ) -> RunOutcome | None:
     """Run the program; None when a second signal cut it short."""
     on_event = None if progress is None else progress.on_event
@@ -85,30 +88,29 @@ async def _run(
         async with (
             stoppable(interrupt) as nursery,
             with_mcp_servers(options, toolset, console) as offered,
-            open_service(toolset.registry, settings=settings, session_log=log, on_event=on_event) as service,
+            open_service(
+                toolset.registry, settings=settings, session_log=log, on_event=on_event, spill=toolset.spill
+            ) as service,
         ):
-            if progress is not None:
-                nursery.start_soon(_redraw, progress)
+            if live is not None:
+                nursery.start_soon(live.redraw)
             return await service.run_code(
                 source,
                 description=description,
                 tools=offered.allowed,
                 abort=interrupt.abort,
+                on_log=None if live is None else live.on_log,
                 on_progress=None if progress is None else progress.on_progress,
             )
     finally:
-        if progress is not None:
-            progress.clear()
+        if live is not None:
+            live.close()
     return None
 
 
-async def _redraw(progress: ProgressLine) -> None:
-    while True:
-        progress.draw()
-        await trio.sleep(_REDRAW_SECONDS)
-
-
-def _show(outcome: RunOutcome | None, interrupt: Interrupt, console: Console, *, as_json: bool) -> int:
+def _show(
+    outcome: RunOutcome | None, interrupt: Interrupt, console: Console, *, as_json: bool, shown: int
+) -> int:
     if outcome is None:
         raise CommandError(interrupt.words, kind="abort", status=interrupt.status)
     if as_json:
@@ -116,7 +118,7 @@ def _show(outcome: RunOutcome | None, interrupt: Interrupt, console: Console, *,
         console.print_json(record)
         ok = bool(record["ok"])
     else:
-        _show_text(outcome, console)
+        _show_text(outcome, console, shown)
         ok = outcome.ok
     if ok:
         return status.OK
@@ -133,8 +135,8 @@ def _bounded(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "ok": False, "error": {"kind": "invalid-output", "message": message}}
 
 
-def _show_text(outcome: RunOutcome, console: Console) -> None:
-    for line in outcome.logs:
+def _show_text(outcome: RunOutcome, console: Console, shown: int) -> None:
+    for line in outcome.logs[shown:]:
         console.print_foreign(line)
     if outcome.failure is not None:
         # What it printed is on standard output already.

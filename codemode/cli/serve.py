@@ -151,7 +151,9 @@ async def _open_server(
         with_mcp_servers(
             options, toolset, console, verbose=True, patience_seconds=_PATIENCE_SECONDS
         ) as offered,
-        open_service(registry, settings=given, session_log=log, on_event=journal.on_event) as service,
+        open_service(
+            registry, settings=given, session_log=log, on_event=journal.on_event, spill=toolset.spill
+        ) as service,
     ):
         present = options.present or registry.presentation()
         server = CodeServer(

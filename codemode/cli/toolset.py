@@ -6,7 +6,6 @@ Knows: how a SPEC is found and what it must give. Does not know: what tools do.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import difflib
 import importlib
 import importlib.util
@@ -15,8 +14,9 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from codemode.cli.spilling import keep_searches, spill_store
 from codemode.cli.status import CommandError
 from tool_bindings import ToolRegistry
 from tool_bindings.errors import DefinitionError
@@ -28,20 +28,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import ModuleType
 
+    from tool_bindings.spill import SpillStore
+
 _NONE: Final = "none"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Toolset:
+class Toolset(NamedTuple):
     """The tools of one command.
 
     Attributes:
         registry: All of them.
         allowed: Names a program may use, sorted; all of the registry's unless `--allow` says otherwise.
+        spill: Where texts too long to show are kept, for a command that records its session.
     """
 
     registry: ToolRegistry
     allowed: list[str]
+    spill: SpillStore | None = None
 
 
 def load_toolset(options: argparse.Namespace, *, protected: Iterable[Path] = ()) -> Toolset:
@@ -70,12 +73,15 @@ def load_toolset(options: argparse.Namespace, *, protected: Iterable[Path] = ())
                     f"--tools {spec!r} has policies of its own; only the first --tools may, so put it first"
                 )
             _add(registry, other.definitions(), f"--tools {spec!r}")
+    spill = spill_store(options)
     if _NONE not in options.tools:
         try:
-            built_in = first_party_tools(root, protected=files)
+            built_in = first_party_tools(root, protected=files, spill=spill)
         except FsError as error:
             raise CommandError(f"--root {options.root!r} cannot be used: {error}") from error
         _add(registry, built_in, "the built-in tools (leave them out with `--tools none`)")
+        if spill is not None:
+            keep_searches(registry, built_in, spill)
     names = sorted(registry.names())
     # What the servers of --mcp offer is known once they are connected; see `servers`.
     waits = bool(getattr(options, "mcp", ()))
@@ -83,7 +89,7 @@ def load_toolset(options: argparse.Namespace, *, protected: Iterable[Path] = ())
         if name not in names and not waits:
             raise CommandError(f"--allow {name!r}: {unknown_tool(name, names)}")
     allowed = getattr(options, "allow", ())
-    return Toolset(registry, sorted(set(allowed)) if allowed else names)
+    return Toolset(registry, sorted(set(allowed)) if allowed else names, spill)
 
 
 def unknown_tool(name: str, names: list[str]) -> str:

@@ -14,7 +14,7 @@ from sandbox.advice.words import NEAR
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sandbox.preflight import Space
+    from sandbox.preflight.spaces import Space
 
 
 class Surroundings(NamedTuple):

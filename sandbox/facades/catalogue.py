@@ -6,6 +6,7 @@ Knows: the facades, what lies behind a refused name. Does not know: how an impor
 from __future__ import annotations
 
 import abc
+import codecs
 import collections
 import contextlib
 import csv
@@ -29,12 +30,14 @@ from sandbox.facades import (
     containers,
     enumerations,
     functions,
+    inner,
     jsontext,
     plain,
     randomness,
     records,
     regular,
     seals,
+    texts,
     typed,
     zones,
 )
@@ -91,22 +94,20 @@ HINTS: dict[str, str] = {
     ),
     **dict.fromkeys(("subprocess", "multiprocessing", "pty", "signal", "sh"), _PROCESS_HINT),
     **dict.fromkeys(
-        ("threading", "concurrent", "concurrent.futures", "queue", "_thread", "trio", "anyio"), _THREAD_HINT
+        ("concurrent", "concurrent.futures", "_thread", "trio", "anyio"), _THREAD_HINT
     ),
     **dict.fromkeys(("numpy", "pandas", "scipy", "sklearn", "matplotlib", "polars"), _DATA_HINT),
     **dict.fromkeys(
-        ("inspect", "gc", "traceback", "ast", "dis", "ctypes", "importlib", "builtins", "__main__"),
+        ("gc", "traceback", "dis", "ctypes", "importlib", "builtins", "__main__"),
         _INTROSPECTION_HINT,
     ),
     "pickle": "use json.dumps and json.loads",
     "marshal": "use json.dumps and json.loads",
     "yaml": "use json, or parse the lines by hand",
-    "logging": "use print(); print(..., file=sys.stderr) is logged too",
     "argparse": "a program has no command line; put its input into variables",
     "getpass": "a program cannot ask anybody; put its input into variables",
     "warnings": "use print()",
     "weakref": "keep ordinary references; a program ends with its run",
-    "timeit": "use time.perf_counter() around the code",
 }
 """What to use instead of a module that is not here."""
 
@@ -118,7 +119,9 @@ def shared_modules() -> dict[str, FrozenModule]:
     members: dict[str, dict[str, object]] = {
         **plain.plain_members(),
         "abc": typed.abc_members(),
+        "ast": texts.ast_members(),
         "asyncio": asyncio_facade.asyncio_members(),
+        "codecs": texts.codecs_members(),
         "copy": containers.copy_members(),
         "dataclasses": records.dataclasses_members(),
         "enum": enumerations.enum_members(),
@@ -136,7 +139,7 @@ def shared_modules() -> dict[str, FrozenModule]:
     members["collections"]["namedtuple"] = containers.namedtuple
     for module, listed in members.items():
         appearance.named_members(module, listed)
-    missing = {"asyncio": asyncio_facade.MISSING}
+    missing = {"asyncio": asyncio_facade.MISSING, "ast": texts.AST_MISSING}
     modules = {name: FrozenModule(name, listed, missing.get(name)) for name, listed in members.items()}
     for name in sorted(modules, reverse=True):
         package, _, leaf = name.rpartition(".")
@@ -164,7 +167,7 @@ def program_modules(streams: console.Console) -> dict[str, FrozenModule]:
 @functools.cache
 def module_names() -> tuple[str, ...]:
     """Return the names of every importable module, sorted."""
-    return tuple(sorted({*shared_modules(), *PER_PROGRAM}))
+    return tuple(sorted({*shared_modules(), *PER_PROGRAM, *inner.NAMES}))
 
 
 @functools.cache
@@ -172,15 +175,19 @@ def star_names() -> Mapping[str, tuple[str, ...]]:
     """Return, for each module, the names `from module import *` binds."""
     streams = console.Console(lambda stream, text: None)
     modules = {**shared_modules(), **program_modules(streams)}
-    return {
-        name: tuple(item for item in members_of(module) if item[:1] != "_")
-        for name, module in modules.items()
-    }
+    members = {**{name: members_of(module) for name, module in modules.items()}, **offered_by_inner()}
+    return {name: tuple(item for item in listed if item[:1] != "_") for name, listed in members.items()}
+
+
+def offered_by_inner() -> dict[str, list[str]]:
+    """Return what each of the modules offers that are programs themselves."""
+    return {name: list(inner.offered(name)) for name in inner.NAMES}
 
 
 def warm_up() -> None:
     """Do, before a worker loses the file system, whatever the standard library puts off to first use."""
     shared_modules()
+    inner.read_texts()
     zones.load_zones()
     dt.datetime.strptime("2024-01-01", "%Y-%m-%d")  # noqa: DTZ007  # only to import what it needs
     time.strptime("2024-01-01", "%Y-%m-%d")
@@ -207,6 +214,8 @@ def warm_up() -> None:
         "koi8-r",
     ):
         "a".encode(codec)
+    for transform in ("rot13", "hex", "base64", "quopri", "zlib"):
+        codecs.lookup(transform)
     "\N{LATIN SMALL LETTER A}".encode("ascii", "namereplace")
 
 
@@ -223,8 +232,8 @@ _OPEN: tuple[Any, ...] = (
     contextlib.ContextDecorator, contextlib.AsyncContextDecorator, contextlib.AbstractContextManager,
     contextlib.AbstractAsyncContextManager, difflib.SequenceMatcher,
 )  # fmt: skip
-_ENTRY_FUNCTIONS: tuple[Any, ...] = (typing.NamedTuple, typing.TypedDict)
-_ENTRY_CLASSES = tuple(entry for base in _ENTRY_FUNCTIONS for entry in base.__mro_entries__((base,)))
+_TYPED_DICT: Any = typing.TypedDict
+_ENTRY_CLASSES = (*typed.NAMED_TUPLE_BASES, *_TYPED_DICT.__mro_entries__((_TYPED_DICT,)))
 """The hidden classes that `class X(NamedTuple)` and `class X(TypedDict)` really inherit from."""
 
 _RESULT_CLASSES: tuple[type, ...] = (

@@ -5,6 +5,7 @@ Knows: those functions. Does not know: the attribute rules.
 
 from __future__ import annotations
 
+import array
 import collections
 import copy
 import datetime as dt
@@ -19,8 +20,11 @@ import types
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from sandbox.guards.ownership import is_program_class
+from sandbox.guards.attributes import read, write
+from sandbox.guards.classes import open_class
+from sandbox.guards.ownership import class_dict, is_program_class
 from sandbox.guards.readonly import FrozenModule
+from sandbox.policy import names
 from sandbox.values import FrozenDict, FrozenList, thaw
 
 if TYPE_CHECKING:
@@ -42,9 +46,18 @@ def _on_own_list(function: Callable[..., Any]) -> Callable[..., Any]:
 def heapq_members() -> dict[str, object]:
     """Return what `import heapq` offers."""
     members: dict[str, object] = {name: getattr(heapq, name) for name in ("merge", "nlargest", "nsmallest")}
-    for name in ("heapify", "heappop", "heappush", "heappushpop", "heapreplace"):
-        members[name] = _on_own_list(getattr(heapq, name))
+    for name in (*_HEAP_FUNCTIONS, *_MAX_HEAP_FUNCTIONS):
+        if hasattr(heapq, name):
+            members[name] = _on_own_list(getattr(heapq, name))
     return members
+
+
+_HEAP_FUNCTIONS = ("heapify", "heappop", "heappush", "heappushpop", "heapreplace")
+_MAX_HEAP_FUNCTIONS = (
+    "_heapify_max", "_heappop_max", "_heapreplace_max", "_siftdown", "_siftup",
+    "heapify_max", "heappop_max", "heappush_max", "heappushpop_max", "heapreplace_max",
+)  # fmt: skip
+"""What ordinary code takes from `heapq` for max-heaps and changed priorities, undocumented as some of it is."""
 
 
 def namedtuple(
@@ -65,7 +78,9 @@ def namedtuple(
             if type(name) is not str:
                 raise TypeError(f"field names must be strings, not {type(name).__name__!r}")
     make: Callable[..., type] = collections.namedtuple  # noqa: PYI024  # this is namedtuple
-    return make(typename, field_names, rename=rename, defaults=defaults, module="__main__")
+    created = make(typename, field_names, rename=rename, defaults=defaults, module="__main__")
+    open_class(created)
+    return created
 
 
 _IMMUTABLE: tuple[type, ...] = (
@@ -76,7 +91,7 @@ _IMMUTABLE: tuple[type, ...] = (
     fractions.Fraction, uuid.UUID,
 )  # fmt: skip
 _COPYABLE: tuple[type, ...] = (
-    list, dict, set, frozenset, tuple, bytearray, collections.deque, collections.OrderedDict,
+    list, dict, set, frozenset, tuple, bytearray, array.array, collections.deque, collections.OrderedDict,
     collections.defaultdict, collections.Counter, collections.ChainMap, collections.UserDict,
     collections.UserList, types.SimpleNamespace, random.Random, io.StringIO, io.BytesIO,
     decimal.Context, BaseException,
@@ -96,7 +111,88 @@ def shallow_copy(x: Any) -> Any:
     _check_copyable(x)
     if not is_program_class(type(x)) and isinstance(x, _IMMUTABLE):
         return x
-    return copy.copy(x)
+    return _shallow(x, type(x))
+
+
+def _shallow(value: Any, kind: type) -> Any:
+    if _defines(kind, _REBUILDING) and not hasattr(kind, "__copy__"):
+        return rebuilt(value, kind, lambda part: part)
+    return copy.copy(value)
+
+
+_REBUILDING = names.COPY_PROTOCOL
+
+
+def _defines(kind: type, wanted: frozenset[str]) -> bool:
+    """Whether a class of the program defines one of the methods."""
+    return any(
+        is_program_class(base) and not wanted.isdisjoint(class_dict(base)) for base in kind.__mro__
+    )
+
+
+def rebuilt(value: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
+    """Copy an object whose class says how, in the way `copy` does it, and write only what a program may.
+
+    The library's own would set whatever attribute the state names, on whatever object came out.
+    """
+    reduce = next((name for name in ("__reduce_ex__", "__reduce__") if _defines(kind, frozenset({name}))), None)
+    if reduce is not None:
+        recipe = getattr(value, reduce)(*((4,) if reduce == "__reduce_ex__" else ()))
+        if isinstance(recipe, str):
+            return value
+        make, arguments, state, items, entries = (*recipe, None, None, None, None)[:5]
+        copied = make(*map(convert, arguments))
+    else:
+        copied, state, items, entries = _made_anew(value, kind, convert)
+    if state is not None:
+        _set_state(copied, convert(state))
+    for item in items or ():
+        read(copied, "append")(convert(item))
+    for key, item in entries or ():
+        copied[convert(key)] = convert(item)
+    return copied
+
+
+def _made_anew(value: Any, kind: Any, convert: Callable[[Any], Any]) -> tuple[Any, Any, Any, Any]:
+    arguments: Any = ()
+    options: Any = {}
+    if _defines(kind, frozenset({"__getnewargs_ex__"})):
+        arguments, options = value.__getnewargs_ex__()
+    elif _defines(kind, frozenset({"__getnewargs__"})):
+        arguments = value.__getnewargs__()
+    elif not isinstance(value, (list, dict)) and kind.__new__ is not object.__new__:
+        raise TypeError(f"a {kind.__name__!r} object cannot be copied so; define __copy__ and __deepcopy__")
+    copied = kind.__new__(kind, *map(convert, arguments), **{key: convert(item) for key, item in options.items()})
+    if _defines(kind, frozenset({"__getstate__"})):
+        state = value.__getstate__()
+    else:
+        state = (dict(getattr(value, "__dict__", {})), slot_values(value, kind))
+    items = list.__iter__(value) if isinstance(value, list) else None
+    entries = dict.items(value) if isinstance(value, dict) else None
+    return copied, state, items, entries
+
+
+def _set_state(copied: Any, state: Any) -> None:
+    kind = type(copied)
+    if _defines(kind, frozenset({"__setstate__"})):
+        copied.__setstate__(state)
+        return
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
+    for part in parts:
+        for name, item in (part or {}).items():
+            write(copied, name, item)
+
+
+def slot_values(value: Any, kind: type) -> dict[str, Any]:
+    """Return what the slots of an object hold."""
+    found = {}
+    for base in kind.__mro__:
+        slots: Any = base.__dict__.get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            name = names.mangle(slot, base.__name__)
+            if isinstance(base.__dict__.get(name), types.MemberDescriptorType) and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return found
 
 
 def deep_copy(x: Any, memo: dict[int, Any] | None = None) -> Any:
@@ -160,13 +256,12 @@ def _deep_object(value: Any, kind: type, memo: dict[int, Any]) -> Any:
         return value
     if isinstance(value, tuple):
         return tuple.__new__(kind, (_deep(item, memo) for item in value))
+    if _defines(kind, _REBUILDING):
+        return rebuilt(value, kind, lambda part: _deep(part, memo))
     result = copy.copy(value)
     memo[id(value)] = result
-    for base in kind.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for slot in (slots,) if isinstance(slots, str) else slots:
-            if isinstance(base.__dict__.get(slot), types.MemberDescriptorType) and hasattr(result, slot):
-                object.__setattr__(result, slot, _deep(getattr(result, slot), memo))
+    for slot, item in slot_values(result, kind).items():
+        object.__setattr__(result, slot, _deep(item, memo))
     state = getattr(result, "__dict__", None)
     if type(state) is dict:
         for key, item in list(state.items()):

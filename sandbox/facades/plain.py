@@ -5,6 +5,7 @@ Knows: the names, one list per module. Does not know: modules that need a replac
 
 from __future__ import annotations
 
+import array
 import base64
 import binascii
 import bisect
@@ -58,6 +59,7 @@ _LISTS: tuple[tuple[ModuleType, str], ...] = (
         nanj phase pi polar rect sin sinh sqrt tan tanh tau
         """,
     ),
+    (array, "ArrayType array typecodes"),
     (dt, "MAXYEAR MINYEAR UTC date datetime time timedelta timezone tzinfo"),
     (
         calendar,

@@ -8,8 +8,11 @@ checked here once more before it gets them.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import keyword
+import re
+import typing
 from typing import TYPE_CHECKING, Any
 
 from sandbox.facades.containers import deep_copy
@@ -18,7 +21,7 @@ from sandbox.guards.ownership import adopt, class_dict, is_program_class, mark_c
 from sandbox.policy import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 def _check_fields(cls: type) -> None:
@@ -59,6 +62,35 @@ def _finish(cls: type) -> type:
     return cls
 
 
+_FIRST_NAMES = re.compile(r"\s*(?:\w+\s*\.\s*)?(\w+)")
+_SPECIAL: dict[str, Any] = {
+    "ClassVar": typing.ClassVar, "InitVar": dataclasses.InitVar, "KW_ONLY": dataclasses.KW_ONLY
+}  # fmt: skip
+
+
+@contextlib.contextmanager
+def _special_annotations(cls: type) -> Iterator[None]:
+    """Show the decorator what is not a field although its annotation is text.
+
+    It would look the names in the text up in the module of the class, which is none.
+    """
+    annotations: Any = class_dict(cls).get("__annotations__")
+    texts: dict[str, str] = {}
+    for name, text in annotations.items() if isinstance(annotations, dict) else ():
+        match = _FIRST_NAMES.match(text) if type(text) is str else None
+        if match and match[1] in _SPECIAL:
+            texts[name] = text
+            annotations[name] = _SPECIAL[match[1]]
+    try:
+        yield
+    finally:
+        annotations = annotations if texts else {}
+        annotations.update(texts)
+        found: Any = class_dict(cls).get("__dataclass_fields__", {})
+        for name in texts.keys() & found.keys():
+            found[name].type = texts[name]
+
+
 def dataclass(cls: Any = None, /, **options: Any) -> Any:
     """Give a class `__init__`, `__repr__` and comparison made from its annotated fields."""
 
@@ -66,7 +98,9 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
         if not (isinstance(target, type) and is_program_class(target)):
             raise TypeError("dataclass decorates classes of the program")
         _check_fields(target)
-        return _finish(dataclasses.dataclass(**options)(target))
+        with _special_annotations(target):
+            made = dataclasses.dataclass(**options)(target)
+        return _finish(made)
 
     return decorate if cls is None else decorate(cls)
 

@@ -11,6 +11,9 @@ import typing
 from typing import Any
 
 from sandbox.facades.appearance import renamed
+from sandbox.facades.exact import exact
+from sandbox.facades.protocols import runtime_checkable
+from sandbox.guards.classes import open_class
 from sandbox.guards.exposure import expose_type, stand_in
 
 _TYPING = (
@@ -32,13 +35,6 @@ _TYPING = (
 )
 
 
-def _runtime_checkable(cls: Any) -> Any:
-    raise TypeError(
-        "runtime protocols are not part of the language: test for the attribute with hasattr(), or "
-        "inherit from an ABC"
-    )
-
-
 class _AbstractMeta:
     """What the name `ABCMeta` means: the policy understands `metaclass=ABCMeta`, and that is all."""
 
@@ -51,7 +47,33 @@ class _AbstractMeta:
         raise TypeError("write a class statement with the base abc.ABC to create an abstract class")
 
 
-renamed({_AbstractMeta: "ABCMeta"})
+class NamedTupleEntry:
+    """`typing.NamedTuple`: a base in a class statement, or called for a class of the program's own."""
+
+    __slots__ = ()
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        del bases
+        return NAMED_TUPLE_BASES
+
+    def __call__(self, typename: Any, fields: Any = (), /, **named: Any) -> type:
+        """Create a named tuple class."""
+        # The library writes code from the names.
+        listed = [(exact(name), kind) for name, kind in fields] or list(named.items())
+        created: type = typing.NamedTuple(exact(typename), listed)  # type: ignore[misc]  # noqa: UP014  # not a literal
+        type.__setattr__(created, "__module__", "__main__")
+        open_class(created)
+        return created
+
+    def __repr__(self) -> str:
+        return "<function NamedTuple>"
+
+
+_NAMED_TUPLE: Any = typing.NamedTuple
+NAMED_TUPLE_BASES: tuple[type, ...] = _NAMED_TUPLE.__mro_entries__((_NAMED_TUPLE,))
+"""The hidden class that `class X(NamedTuple)` really inherits from."""
+
+renamed({_AbstractMeta: "ABCMeta", NamedTupleEntry: "function"})
 
 
 def typing_members() -> dict[str, object]:
@@ -67,7 +89,8 @@ def typing_members() -> dict[str, object]:
         "TYPE_CHECKING": False,
         "dataclass_transform": _dataclass_transform,
         "get_origin": get_origin,
-        "runtime_checkable": _runtime_checkable,
+        "runtime_checkable": runtime_checkable,
+        "NamedTuple": NamedTupleEntry(),
     }
 
 

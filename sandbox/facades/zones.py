@@ -6,7 +6,7 @@ Knows: zone names and their data. Does not know: when the zygote locks down.
 from __future__ import annotations
 
 import functools
-import importlib.resources
+import importlib
 import io
 import zoneinfo
 from typing import Any, NoReturn
@@ -17,9 +17,16 @@ from sandbox.facades.appearance import renamed
 @functools.cache
 def zone_data() -> dict[str, bytes]:
     """Return the raw data of every zone by its key; read from disk the first time."""
-    root = importlib.resources.files("tzdata")
-    keys = [line for line in (root / "zones").read_text("ascii").splitlines() if line]
-    return {key: root.joinpath("zoneinfo", *key.split("/")).read_bytes() for key in keys}
+    # Plain files and not importlib.resources, which takes five times as long for these six hundred,
+    # while somebody waits for the first worker.
+    (package,) = importlib.import_module("tzdata").__path__
+    keys = _content(f"{package}/zones").decode("ascii").split()
+    return {key: _content(f"{package}/zoneinfo/{key}") for key in keys}
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # see above
+        return file.read()
 
 
 class _ZoneInfoMeta(type):

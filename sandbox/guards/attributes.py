@@ -25,7 +25,7 @@ from sandbox.guards.ownership import (
     is_program_function,
     is_program_instance,
 )
-from sandbox.guards.readonly import FrozenModule, module_name
+from sandbox.guards.readonly import FrozenModule, members_of, module_name
 from sandbox.policy import names
 from sandbox.values import FrozenDict, FrozenList
 
@@ -106,12 +106,14 @@ def read(ob: Any, name: str, *, literal: bool = True) -> Any:
 def write(ob: Any, name: str, value: Any) -> None:
     """Set attribute `name` of an object that belongs to the program."""
     _check_spelling(ob, name)
+    name = names.own_dunder(name)
     if names.is_dunder(name):
-        if (
-            name in names.SETTABLE_ATTRIBUTES
-            and type(value) is str
-            and (is_program_function(ob) or is_program_object(ob))
-        ):
+        if name in names.FUNCTION_ATTRIBUTES:
+            settable = is_program_function(ob) and (name == "__wrapped__" or type(value) is str)
+        else:
+            settable = name in names.SETTABLE_ATTRIBUTES and (is_program_function(ob) or is_program_object(ob))
+            settable = settable and (type(value) is str or (value is None and name == "__doc__"))
+        if settable:
             setattr(ob, name, value)
             return
         raise AttributeError(f"the attribute {name!r} cannot be set; define it in the class body")
@@ -122,6 +124,7 @@ def write(ob: Any, name: str, value: Any) -> None:
 def delete(ob: Any, name: str) -> None:
     """Delete attribute `name` of an object that belongs to the program."""
     _check_spelling(ob, name)
+    name = names.own_dunder(name)
     if names.is_dunder(name):
         raise AttributeError(f"the attribute {name!r} cannot be deleted")
     _require_writable(ob, name)
@@ -276,6 +279,8 @@ def _read_checked(ob: Any, name: str) -> Any:
 
 
 def _read_private(ob: Any, name: str, *, literal: bool) -> Any:
+    if isinstance(ob, FrozenModule) and name in members_of(ob):
+        return getattr(ob, name)
     if isinstance(ob, type):
         owner, first, found = is_program_class(ob), ob, _find(ob.__mro__, name)
         if owner and found is None:
@@ -315,6 +320,8 @@ def _find(mro: tuple[type, ...], name: str) -> type | None:
 
 
 def _read_dunder(ob: Any, name: str) -> Any:
+    if names.is_own_dunder(name):
+        return getattr(ob, names.own_dunder(name))
     if name in names.TEXT_ATTRIBUTES:
         return _read_text(ob, name)
     special = _SPECIAL.get(name)
@@ -444,7 +451,7 @@ def _read_dict(ob: Any, name: str) -> Any:
     elif is_program_instance(ob):
         return {key: value for key, value in ob.__dict__.items() if key[:1] != "_"}
     elif is_program_function(ob):
-        return dict(ob.__dict__)
+        return ob.__dict__
     return _refuse_read(ob, name)
 
 

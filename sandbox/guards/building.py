@@ -5,17 +5,18 @@ Knows: which builtins there are. Does not know: tools, the wire.
 
 from __future__ import annotations
 
+import array
 import builtins
 import collections
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from sandbox.facades import catalogue, console
+from sandbox.facades import catalogue, console, inner
 from sandbox.facades.appearance import named, renamed
 from sandbox.facades.console import Console
 from sandbox.facades.functions import guarded_getattr
-from sandbox.guards import attributes, classes, exposure, hardening, ownership
+from sandbox.guards import attributes, classes, examples, exposure, hardening, ownership
 from sandbox.guards.imports import make_import
 from sandbox.guards.readonly import FrozenModule, members_of
 from sandbox.policy import names, results
@@ -120,7 +121,7 @@ def build_globals(
     prepare()
     streams = Console(stdout_write)
     console.install(streams)
-    importable = {**catalogue.shared_modules(), **catalogue.program_modules(streams), **(modules or {})}
+    importable: dict[str, Any] = {**catalogue.shared_modules(), **catalogue.program_modules(streams), **(modules or {})}
     available = _builtins(streams, hints or {})
     available["__import__"] = make_import(importable, substitutes, (bindings or {}).keys())
     for value in (bindings or {}).values():
@@ -141,14 +142,19 @@ def build_globals(
         "abstract_class": classes.abstract_builder,
         "explicit": results.explicit,
         "implicit": results.implicit,
+        "display": _displayer(streams),
     }
-    return {
+    own = {
         "__builtins__": available,
         "__name__": "__main__",
         "__doc__": None,
         **{names.HOOK_PREFIX + name: value for name, value in hooks.items()},
-        **(bindings or {}),
     }
+    program = {**own, **(bindings or {})}
+    for name in inner.NAMES:
+        given = examples.helpers(program) if name == "doctest" else {}
+        importable.setdefault(name, inner.InnerModule(name, own, given))
+    return program
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -183,6 +189,14 @@ def _builtins(streams: Console, hints: Mapping[str, str]) -> dict[str, Any]:
     for name in ("getattr", "hasattr", "setattr", "delattr", "dir", "exit"):
         named(available[name], name)
     return available
+
+
+def _displayer(streams: Console) -> Callable[[Any], None]:
+    def display(value: Any) -> None:
+        if value is not None:
+            streams.print(repr(value))
+
+    return display
 
 
 def _unavailable(name: str, error: type[Exception], message: str) -> Callable[..., NoReturn]:
@@ -220,7 +234,11 @@ def _dir(*args: Any) -> list[str]:
     if isinstance(args[0], FrozenModule):
         return members_of(args[0])
     private = attributes.is_program_object(args[0])
-    return [name for name in dir(args[0]) if name[:1] != names.HOOK_PREFIX and (private or name[:1] != "_")]
+    return [
+        names.as_written(name)
+        for name in dir(args[0])
+        if name[:1] != names.HOOK_PREFIX and (private or name[:1] != "_")
+    ]
 
 
 def checked_super(*args: Any) -> Any:
@@ -251,7 +269,7 @@ def prepare() -> None:
 _INSTANCE_RECEIVERS: frozenset[type] = frozenset(
     {
         list, dict, set, bytearray, str, bytes, int, tuple, frozenset, type(None), FrozenDict, FrozenList,
-        collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter,
+        array.array, collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter,
     }
 )  # fmt: skip
 """Builtin types whose instances are never classes, so that a mutating method read from one is bound to it."""

@@ -6,19 +6,29 @@ Knows: which bases are open, what a class body may define. Does not know: attrib
 from __future__ import annotations
 
 import types
+import typing
 from abc import ABCMeta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sandbox.facades.futures import CheckedSteps
-from sandbox.guards.exposure import type_stand_in
-from sandbox.guards.ownership import adopt, is_program_class, mark_namespace
+from sandbox.facades.protocols import CheckedProtocolType
+from sandbox.guards.exposure import PUBLISHED, type_stand_in
+from sandbox.guards.ownership import adopt, is_program_class, is_program_function, mark_namespace
 from sandbox.policy import names
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from collections.abc import Mapping
+
+_ProtocolType: type = type(typing.Protocol)
 
 OPEN_BASES: set[type] = set()
 """Foreign classes a program may inherit from. Filled when the builtins and facades are built."""
+
+
+def open_class(cls: type) -> None:
+    """Let the program hold and extend a class that the library made for it."""
+    OPEN_BASES.add(cls)
+    PUBLISHED.add(cls)
 
 
 class ClassBuilder:
@@ -53,7 +63,7 @@ class ClassBuilder:
             if not issubclass(kind, winner):
                 raise TypeError(f"class {name!r}: its bases cannot be combined (their metaclasses conflict)")
             winner = kind
-        return winner
+        return CheckedProtocolType if winner is _ProtocolType else winner
 
     def __prepare__(self, name: str, bases: tuple[Any, ...], /, **keywords: Any) -> Mapping[str, object]:
         """Return the namespace the real metaclass wants."""
@@ -89,6 +99,10 @@ def _check_namespace(name: str, namespace: dict[str, Any]) -> None:
             if attr[:1] == "_" or attr in names.GUARDED_PUBLIC or names.is_inspection_like(attr):
                 raise TypeError(f"class {name!r}: __match_args__ cannot name {attr!r}")
         dict.__setitem__(namespace, "__match_args__", wanted)
+    if "__class_getitem__" in namespace:
+        function = namespace["__class_getitem__"]
+        if not is_program_function(function.__func__ if type(function) is classmethod else function):
+            raise TypeError("__class_getitem__ must be defined with def")
     if "__getattr__" in namespace:
         dict.__setitem__(namespace, "__getattr__", getattr_method(namespace["__getattr__"]))
     if "__await__" in namespace:
@@ -105,10 +119,13 @@ _SET_BY_INTERPRETER = frozenset(
 """Names the interpreter itself puts into a class namespace."""
 
 
+_ALLOWED_SLOTS = (("__slots__", "__dict__"), ("__slots__", "__weakref__"))
+
+
 def _checked_names(cls: str, what: str, value: Any) -> tuple[str, ...]:
     items = (value,) if type(value) is str else tuple(value)
     for item in items:
-        if type(item) is not str or names.is_dunder(item):
+        if type(item) is not str or (names.is_dunder(item) and (what, item) not in _ALLOWED_SLOTS):
             raise TypeError(f"class {cls!r}: {what} holds plain attribute names, not {item!r}")
     return items
 

@@ -9,6 +9,7 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 from sandbox.facades import catalogue
+from sandbox.facades.inner import InnerModule
 from sandbox.guards.readonly import FrozenModule, members_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _INERT = FrozenModule("internal", {})
 
 
 def make_import(
-    modules: Mapping[str, Any],
+    modules: dict[str, Any],
     substitutes: Mapping[str, str] | None = None,
     bound: Collection[str] = (),
 ) -> Callable[..., Any]:
@@ -66,6 +67,8 @@ def make_import(
             if name in _INTERNAL and not fromlist:
                 return _INERT
             raise RefusedImportError(refusal(name, modules, substitutes or {}, bound), name=name)
+        if type(module) is InnerModule:
+            module = modules[name] = module.load()
         if not fromlist:
             return modules[name.partition(".")[0]]
         for wanted in fromlist:

@@ -15,8 +15,7 @@ a few words about what they found ("ABI 7") and raise `OSError` with the reason 
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from sandbox.isolation import capabilities, landlock, namespaces, privileges, rlimits, root, seccomp, user
 
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 Place = Literal["fork server", "worker"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """What steps need to know about the process they are applied to.
 
     Attributes:
@@ -41,8 +39,7 @@ class Launch:
     parent_pid: int = 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One mechanism of the kernel."""
 
     name: str
@@ -59,8 +56,7 @@ class Step:
     """Name of the step without which this one is not tried."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StepReport:
+class StepReport(NamedTuple):
     """What became of a step on this machine."""
 
     name: str

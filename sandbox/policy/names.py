@@ -100,7 +100,7 @@ DEFINABLE_METHODS = frozenset(
         "getattr setattr delattr get set delete set_name slots match_args",
         # Classes. Hooks that answer for *other* objects (instancecheck, subclasshook, mro_entries) are left
         # out.
-        "init_subclass",
+        "init_subclass class_getitem",
         # Calls and containers.
         "call len length_hint getitem setitem delitem missing iter next reversed contains",
         # Numbers.
@@ -111,7 +111,9 @@ DEFINABLE_METHODS = frozenset(
         # Contexts and awaiting.
         "enter exit await aiter anext aenter aexit",
         # Copying: our own copy functions call these.
-        "copy deepcopy",
+        "copy deepcopy replace reduce reduce_ex getstate setstate getnewargs getnewargs_ex",
+        # What nothing calls here, and older code still defines.
+        "div rdiv idiv nonzero cmp unicode hex oct long coerce getslice setslice delslice fspath",
     )
     for name in line.split()
 )
@@ -147,6 +149,42 @@ MODULE_STYLE_NAMES = frozenset(
         "project",
         "doc",
         "updated_at",
+        "about",
+        "build",
+        "changelog",
+        "contributor",
+        "contributors",
+        "credit",
+        "deprecated",
+        "doc_url",
+        "docs",
+        "emails",
+        "history",
+        "homepage",
+        "id",
+        "keywords",
+        "maintainers",
+        "note",
+        "notes",
+        "problem",
+        "reference",
+        "references",
+        "release",
+        "release_date",
+        "repo",
+        "requires",
+        "source",
+        "svnid",
+        "tags",
+        "test",
+        "tests",
+        "todo",
+        "type",
+        "usage",
+        "uuid",
+        "web",
+        "website",
+        "year",
     ]
 )
 """Dunder variables by which files describe themselves; plain variables here."""
@@ -157,6 +195,12 @@ console."""
 
 TEXT_ATTRIBUTES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
 """Dunder attributes that are text about an object."""
+
+COPY_PROTOCOL = frozenset(
+    f"__{name}__" for name in ["reduce", "reduce_ex", "getstate", "setstate", "getnewargs", "getnewargs_ex"]
+)
+"""What a class defines to say how it is copied. Not readable: the methods of `object` answer with functions
+of the library."""
 
 READABLE_ATTRIBUTES = (
     TEXT_ATTRIBUTES
@@ -172,6 +216,7 @@ READABLE_ATTRIBUTES = (
             "__slots__",
             "__match_args__",
         }
+        - COPY_PROTOCOL
     )
     | {
         "__dict__",
@@ -189,8 +234,13 @@ READABLE_ATTRIBUTES = (
 CLASS_ONLY_ATTRIBUTES = frozenset({"__mro__", "__bases__"})
 """Dunder attributes readable on names bound by a `class` statement of the same program."""
 
-SETTABLE_ATTRIBUTES = frozenset({"__name__", "__qualname__", "__doc__"})
-"""Dunder attributes a plain assignment may set, on functions and classes of the program."""
+SETTABLE_ATTRIBUTES = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__wrapped__"})
+"""Dunder attributes a plain assignment may set: texts on functions and classes of the program, and on
+functions where they come from."""
+
+FUNCTION_ATTRIBUTES = frozenset({"__module__", "__wrapped__"})
+"""Those of them that only a function may be given: of a class the library takes `__module__` for the place
+where its annotations are looked up."""
 
 REFUSED_CALLS: dict[str, tuple[str, str]] = {
     "exec": (
@@ -218,6 +268,52 @@ REFUSED_CALLS: dict[str, tuple[str, str]] = {
 }
 """Builtins refused at compile time unless the program binds the name itself: what was refused, what to
 write instead."""
+
+
+_OF_PYTHON = frozenset(
+    f"__{name}__"
+    for line in (
+        "abc_tpflags abstractmethods annotate annotations args base bases basicsize bound breakpointhook",
+        "buffer build_class builtin builtins cached callback cantrace cause class classcell classdict",
+        "classdictcell closure code conditional_annotations constraints context contravariant covariant",
+        "dataclass_fields dataclass_params dataclass_transform debug default defaults dict dictoffset",
+        "displayhook excepthook file final firstlineno flags forward_arg forward_code forward_evaluated",
+        "forward_module forward_value func future getattribute getformat getinitargs globals import",
+        "infer_variance instancecheck interactivehook isabstractmethod issubclass itemsize kwdefaults lltrace",
+        "loader main members metadata module mro mro_entries name newobj newobj_ex no_type_check",
+        "non_callable_proto_members objclass optional_keys orig_bases orig_class origin override package",
+        "parameters partialmethod path prepare protocol_attrs pycache qualname readonly_keys release_buffer",
+        "required_keys return safe_for_unpickling self self_class signature slotnames spec",
+        "static_attributes stderr stdin stdout subclasscheck subclasses subclasshook supertype",
+        "suppress_context text_signature thisclass total traceback type_params typing_is_unpacked_typevartuple",
+        "typing_prepare_subst typing_subst typing_unpacked_tuple_args unpacked unraisablehook value",
+        "vectorcalloffset warningregistry weaklistoffset weakref weakrefoffset wrapped",
+    )
+    for name in line.split()
+)
+"""The other dunder names that Python or its library gives a meaning. A program that writes one of them is
+told; whatever else it writes is a name of its own."""
+
+_KNOWN_DUNDERS = _OF_PYTHON | READABLE_NAMES | READABLE_ATTRIBUTES | DEFINABLE_METHODS
+
+_OWN_DUNDER = "\u2063"
+"""Stands before a dunder name that only the program knows. No source text can spell it, so that such a name
+means nothing to Python, whatever meaning a later Python may give the name itself."""
+
+
+def is_own_dunder(name: str) -> bool:
+    """Whether `name` is a dunder name that means nothing to Python."""
+    return is_dunder(name) and name not in _KNOWN_DUNDERS
+
+
+def own_dunder(name: str) -> str:
+    """Return the name under which a dunder name of the program's own is kept; any other as it is."""
+    return _OWN_DUNDER + name if is_own_dunder(name) else name
+
+
+def as_written(name: str) -> str:
+    """Return a name as the program wrote it."""
+    return name.removeprefix(_OWN_DUNDER)
 
 
 def is_dunder(name: str) -> bool:

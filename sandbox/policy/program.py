@@ -20,10 +20,13 @@ from sandbox.policy.scopes import ScopeTree
 from sandbox.policy.transform import PolicyTransformer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 PROGRAM_FILE = "<program>"
 """The file name of a program's code, by which its frames are told from the sandbox's own."""
+
+DOCSTRINGS = names.HOOK_PREFIX + "docstrings"
+"""The global under which a program that imports `doctest` has its docstrings."""
 
 _QUALIFIED_PREFIX = names.ENTRY_NAME + ".<locals>."
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -46,6 +49,7 @@ def compile_program(
     *,
     provided: frozenset[str] = frozenset(),
     star_names: Mapping[str, tuple[str, ...]] | None = None,
+    file_name: str = PROGRAM_FILE,
 ) -> CompiledProgram:
     """Compile one program under the policy.
 
@@ -53,20 +57,38 @@ def compile_program(
         source: The program, the body of an async function. Any text at all.
         provided: Names bound before the program starts, besides the builtins, so that it may rebind them.
         star_names: For each module the names `from module import *` binds; the facades' own by default.
+        file_name: The file its frames name.
 
     Raises:
         ProgramRefusedError: The text is not Python, or not the language. Nothing else is raised, whatever
         the text.
     """
+    return _refusing_only(
+        source,
+        lambda: _compile(
+            source.removeprefix("\ufeff"),
+            provided,
+            _facade_star_names() if star_names is None else star_names,
+            file_name,
+        ),
+    )
+
+
+def compile_example(source: str, file_name: str) -> CompiledProgram:
+    """Compile a few lines as a console takes them: expressions are shown, and every name is a global.
+
+    Raises:
+        ProgramRefusedError: As for a program.
+    """
+    return _refusing_only(source, lambda: _compile_example(source, file_name))
+
+
+def _refusing_only(source: str, compiling: Callable[[], CompiledProgram]) -> CompiledProgram:
     try:
         with warnings.catch_warnings():
             # A doubtful escape sequence in a program is not worth a line on the worker's stderr.
             warnings.simplefilter("ignore")
-            return _compile(
-                source.removeprefix("\ufeff"),
-                provided,
-                _facade_star_names() if star_names is None else star_names,
-            )
+            return compiling()
     except ProgramRefusedError:
         raise
     except SyntaxError as error:
@@ -113,15 +135,45 @@ def _facade_star_names() -> Mapping[str, tuple[str, ...]]:
 
 
 def _compile(
-    source: str, provided: frozenset[str], star_names: Mapping[str, tuple[str, ...]]
+    source: str, provided: frozenset[str], star_names: Mapping[str, tuple[str, ...]], file_name: str
 ) -> CompiledProgram:
     source.encode()
-    tree = ast.parse(source, PROGRAM_FILE, "exec")
+    tree = ast.parse(source, file_name, "exec")
     body = tree.body
+    docstring = ast.get_docstring(tree, clean=False)
+    documented = _imports_doctest(tree)
+    docstrings = docstrings_of(tree) if documented else ()
+    _keep_own_dunders(tree, source)
     flags, keep_annotations = _take_future_imports(body)
     _expand_star_imports(tree, star_names)
     _return_last_value(body)
-    scopes = ScopeTree(body, provided)
+    # Examples see every name of the program, so each must be a global.
+    scopes = ScopeTree(body, provided, share_all=documented)
+    _transform(body, scopes, source, keep_annotations=keep_annotations)
+    shared = scopes.shared & (scopes.program.bindings.keys() | scopes.program.loads)
+    given: dict[str, object] = {DOCSTRINGS: docstrings} if documented else {}
+    if docstring is not None and "__doc__" in source:
+        given["__doc__"] = docstring
+    for name, value in given.items():
+        assignment = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
+        body.insert(0, place(assignment, _first_place()))
+        shared.add(name)
+    return _finished(body, shared, flags, file_name)
+
+
+def _compile_example(source: str, file_name: str) -> CompiledProgram:
+    source.encode()
+    tree = ast.parse(source, file_name, "exec")
+    _keep_own_dunders(tree, source)
+    for node in list(_own_level(tree.body)):
+        if isinstance(node, ast.Expr):
+            node.value = place(ast.Call(hook("display"), [node.value], []), node)
+    scopes = ScopeTree(tree.body, frozenset(), share_all=True)
+    _transform(tree.body, scopes, source, keep_annotations=False)
+    return _finished(tree.body, scopes.shared & scopes.program.bindings.keys(), 0, file_name)
+
+
+def _transform(body: list[ast.stmt], scopes: ScopeTree, source: str, *, keep_annotations: bool) -> None:
     transformer = PolicyTransformer(scopes, _LINE_END.split(source), keep_annotations=keep_annotations)
     transformer.visit_program(body)
     if transformer.refusals:
@@ -131,9 +183,46 @@ def _compile(
             )
         )
         raise ProgramRefusedError(refusals[:MAX_REFUSALS], "PolicyError")
-    module = _wrap(body, scopes.shared & (scopes.program.bindings.keys() | scopes.program.loads))
-    code = compile(module, PROGRAM_FILE, "exec", flags=flags, dont_inherit=True, optimize=0)
+
+
+def _finished(body: list[ast.stmt], shared: set[str], flags: int, file_name: str) -> CompiledProgram:
+    code = compile(_wrap(body, shared), file_name, "exec", flags=flags, dont_inherit=True, optimize=0)
     return CompiledProgram(_as_module_level(code))
+
+
+def _imports_doctest(tree: ast.Module) -> bool:
+    return any(
+        (isinstance(node, ast.Import) and any(alias.name == "doctest" for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and node.module == "doctest")
+        for node in ast.walk(tree)
+    )
+
+
+def docstrings_of(tree: ast.Module) -> tuple[tuple[str, int, str], ...]:
+    """Return (qualified name, line of its docstring, docstring) of the program, its functions and classes.
+
+    What has none is listed with an empty one. A later definition replaces an earlier one of its name.
+    """
+    found: dict[str, tuple[str, int, str]] = {"": _documented("", tree)}
+
+    def look(body: Iterable[ast.AST], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = prefix + node.name
+                found[name] = _documented(name, node)
+                if isinstance(node, ast.ClassDef):
+                    look(node.body, name + ".")
+            elif not isinstance(node, ast.expr):
+                look(ast.iter_child_nodes(node), prefix)
+
+    look(tree.body, "")
+    return tuple(found.values())
+
+
+def _documented(
+    name: str, node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+) -> tuple[str, int, str]:
+    return name, node.body[0].lineno if node.body else 1, ast.get_docstring(node, clean=False) or ""
 
 
 def _take_future_imports(body: list[ast.stmt]) -> tuple[int, bool]:
@@ -158,6 +247,26 @@ def _take_future_imports(body: list[ast.stmt]) -> tuple[int, bool]:
     return flags, bool(flags & __future__.annotations.compiler_flag)
 
 
+def _keep_own_dunders(tree: ast.Module, source: str) -> None:
+    """Rename the dunder names that mean nothing to Python, so that they never will."""
+    if not any(map(names.is_own_dunder, _DUNDER.findall(source))):
+        return
+    for node in ast.walk(tree):
+        for field in _NAME_FIELDS:
+            value = getattr(node, field, None)
+            if type(value) is str and not (field == "name" and isinstance(node, ast.alias)):
+                setattr(node, field, names.own_dunder(value))
+        for field in ("names", "kwd_attrs"):
+            listed = getattr(node, field, None)
+            if isinstance(listed, list) and listed and type(listed[0]) is str:
+                setattr(node, field, [names.own_dunder(name) for name in listed])
+
+
+_DUNDER = re.compile(r"\b__\w+__\b")
+_NAME_FIELDS = ("id", "attr", "name", "arg", "asname", "rest")
+"""Fields of syntax nodes that hold one name; of an import only what it binds is the program's to choose."""
+
+
 def _is_docstring(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.Expr)
@@ -169,7 +278,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
 def _expand_star_imports(tree: ast.Module, star_names: Mapping[str, tuple[str, ...]]) -> None:
     """Spell out star imports at the program's own level, with the names the program uses."""
     used: set[str] | None = None
-    for statement in tree.body:
+    for statement in _own_level(tree.body):
         if not (
             isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*" and not statement.level
         ):
@@ -184,6 +293,14 @@ def _expand_star_imports(tree: ast.Module, star_names: Mapping[str, tuple[str, .
             some = available[0] if available else "any"
             wanted = [ast.alias(name=some, asname=names.HOOK_PREFIX + "star")]
         statement.names = [ast.copy_location(alias, statement) for alias in wanted]
+
+
+def _own_level(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the statements that are executed at the program's own level, nested ones as well."""
+    for node in body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            yield node
+            yield from _own_level(ast.iter_child_nodes(node))
 
 
 def _return_last_value(body: list[ast.stmt]) -> None:
@@ -214,8 +331,12 @@ def _holds_return(node: ast.AST) -> bool:
     return any(_holds_return(child) for child in ast.iter_child_nodes(node))
 
 
+def _first_place() -> ast.Pass:
+    return ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+
+
 def _wrap(body: list[ast.stmt], shared: set[str]) -> ast.Module:
-    start = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+    start = _first_place()
     statements: list[ast.stmt] = [place(ast.Global(sorted(shared)), start)] if shared else []
     statements.extend(body)
     arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])

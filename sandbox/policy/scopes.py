@@ -71,7 +71,7 @@ class Scope:
 class ScopeTree(ast.NodeVisitor):
     """Builds the scopes of a program whose statements are the body of one function."""
 
-    def __init__(self, body: list[ast.stmt], provided: frozenset[str]) -> None:
+    def __init__(self, body: list[ast.stmt], provided: frozenset[str], *, share_all: bool = False) -> None:
         self.program = Scope("program", None, None)
         self.scopes: dict[ast.AST, Scope] = {}
         self._uses: list[tuple[Scope, str, bool, bool]] = []
@@ -90,7 +90,7 @@ class ScopeTree(ast.NodeVisitor):
                 if owner is not None:
                     owner.bind(name, "nonlocal")
                     owner.rebound.add(name)
-        self.shared = self._shared_names(declared, provided)
+        self.shared = self._shared_names(declared, provided) | (self.program.bindings.keys() if share_all else set())
         """Names of the program's own level that live in the module globals."""
         self.hoisted = self._hoisted_checks()
         """Parameters whose type is checked once, when the function starts: (function scope, name, is
@@ -167,12 +167,12 @@ class ScopeTree(ast.NodeVisitor):
         return owner is not None and all(value == "class" for value in owner.bindings[name])
 
     def may_hold_instance(self, scope: Scope, name: str) -> bool:
-        """Whether `name` is a variable that something other than import, def or class binds."""
+        """Whether `name` is a variable that something other than import or class binds."""
         owner = self.resolve(scope, name)
         if owner is None:
             owner = self.program if name in self.program.bindings else None
         return owner is not None and any(
-            value not in ("import", "def", "class") for value in owner.bindings[name]
+            value not in ("import", "class") for value in owner.bindings[name]
         )
 
     def steady_parameter(self, scope: Scope, name: str) -> Scope | None:

@@ -73,6 +73,8 @@ class PolicyTransformer(PolicyWalker):
         name = node.id
         if not isinstance(node.ctx, ast.Load):
             self.check_name(node, name)
+            if name == "__class_getitem__":
+                self.refuse(node, *wording.CLASS_SUBSCRIPT)
             return node
         if name == "super":
             # Zero-argument calls are handled by `visit_Call`; everything else gets a function that checks
@@ -169,7 +171,7 @@ class PolicyTransformer(PolicyWalker):
         attr, value = node.attr, node.value
         if attr in names.TEXT_ATTRIBUTES and isinstance(value, ast.Attribute) and value.attr == "__class__":
             return self._dynamic(node, self._type_of(value), attr)
-        if attr == "__class__" and self._is_method_parameter(value):
+        if attr == "__class__" and (self._is_method_parameter(value) or self._may_be_own_instance(value)):
             return self._type_of(node)
         if attr in names.CLASS_ONLY_ATTRIBUTES:
             readable = isinstance(value, ast.Name) and self._tree.is_bound_by_class(self._scope, value.id)

@@ -15,6 +15,10 @@ METACLASS: Problem = (
     "use __init_subclass__, a class decorator, or abc.ABC as a base",
 )
 
+CLASS_SUBSCRIPT: Problem = (
+    "__class_getitem__ cannot be assigned", "write def __class_getitem__(cls, item): ..."
+)
+
 _CONSTRUCTS: dict[str, Problem] = {
     "TryStar": (
         "'except*' is not part of the language",

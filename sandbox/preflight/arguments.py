@@ -35,9 +35,11 @@ def given_arguments(node: ast.Call, order: Sequence[str]) -> _Given | None:
         if len(node.args) > len(order) or by_position.keys() & values.keys():
             return None
         return _Given(by_position | values, given.is_whole)
-    if len(node.args) > 1 or node.keywords:
+    if len(node.args) > 1 or values:
         return None
-    return _record(node.args[0])
+    record = _record(node.args[0])
+    # Beside one dict there may be a `**more`, if that is empty.
+    return record and record._replace(is_whole=record.is_whole and given.is_whole)
 
 
 def _record(node: ast.expr) -> _Given | None:

@@ -40,6 +40,13 @@ class Bindings:
             and not statement.decorator_list
             and not any(isinstance(node, ast.Yield) for node in ast.walk(statement))
         }
+        self._imported = {
+            alias.name
+            for statement in tree.body
+            if isinstance(statement, ast.Import)
+            for alias in statement.names
+            if alias.asname is None
+        }
         # Not ast.walk: this is on the way of every run, and most nodes are names or bind nothing.
         todo: list[Any] = [tree]
         while todo:
@@ -58,6 +65,10 @@ class Bindings:
                     todo.extend(value)
                 elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
                     todo.append(value)
+
+    def is_module(self, name: str) -> bool:
+        """Whether a name is the module of that name and nothing else."""
+        return name in self._imported and self.counts[name] == 1
 
     def _note(self, node: ast.AST) -> None:
         match node:

@@ -202,6 +202,9 @@ class _Finder:
                 self._name(node)
             case ast.Call():
                 self._call(node)
+            case ast.Await():
+                self._awaited(node.value)
+                self._value(node.value)
             case ast.Attribute() | ast.Subscript():
                 self._part(node)
             case ast.BoolOp():
@@ -246,7 +249,7 @@ class _Finder:
     def _call(self, node: ast.Call) -> None:
         found = self._member(node.func)
         if found is not None:
-            self._arguments(node, *found)
+            self._given(node, *found)
         self._values(node.func)
         rest = node.args
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -268,11 +271,21 @@ class _Finder:
     def _space_and_name(self, node: ast.expr) -> tuple[Space | None, str | None]:
         if not (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Load)):
             return None, None
-        space = self._spaces.get(node.value.id) if isinstance(node.value, ast.Name) else None
-        if isinstance(node, ast.Attribute):
-            return space, node.attr
-        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-        return space, key if isinstance(key, str) else None
+        match node:
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr=group)):
+                space = self._spaces.get(owner)
+                if space is None or group not in space.groups:
+                    return None, None
+                return space, space.resolved(f"{group}.{node.attr}")
+            case ast.Attribute(value=ast.Name(id=owner)):
+                space = self._spaces.get(owner)
+                return space, None if space is not None and node.attr in space.groups else node.attr
+            case ast.Subscript(value=ast.Name(id=owner), slice=ast.Constant(value=str(key))):
+                space = self._spaces.get(owner)
+                return space, key if space is None else space.resolved(key)
+            case ast.Subscript(value=ast.Name(id=owner)):
+                return self._spaces.get(owner), None
+        return None, None
 
     def _member(self, node: ast.expr) -> tuple[Space, str] | None:
         space, name = self._space_and_name(node)
@@ -300,6 +313,8 @@ class _Finder:
         """Report a call that stands alone as a statement: nobody can await it later."""
         if isinstance(node, ast.Call) and (pending := self._pending_call(node)) is not None:
             self._not_awaited(node, pending)
+            # Once it is awaited, it would still fail.
+            self._awaited(node)
 
     def _returned(self, node: ast.expr | None) -> None:
         match node:
@@ -323,18 +338,49 @@ class _Finder:
 
     # ---- arguments
 
-    def _arguments(self, node: ast.Call, space: Space, name: str) -> None:
-        hint = f"the {space.noun} is: {space.members[name]}"
-        if name in space.coroutines or any(isinstance(argument, ast.Starred) for argument in node.args):
+    def _awaited(self, node: ast.expr) -> None:
+        """Look at a call that is certain to be awaited: bad arguments raise there, and not before."""
+        if not isinstance(node, ast.Call):
             return
-        given = given_arguments(node, space.positional.get(name, ()))
-        if given is None:
+        found = self._member(node.func)
+        if found is not None:
+            self._arguments(node, *found)
+        elif self._is_gather(node):
+            for part in node.args:
+                self._awaited(part)
+
+    def _is_gather(self, node: ast.Call) -> bool:
+        """Whether a call is `asyncio.gather(...)` in the form that raises what its calls raise."""
+        match node.func:
+            case ast.Attribute(value=ast.Name(id="asyncio"), attr="gather"):
+                return not node.keywords and self._bindings.is_module("asyncio")
+        return False
+
+    def _given(self, node: ast.Call, space: Space, name: str) -> None:
+        """Report arguments in a form that no call may have."""
+        if name in space.coroutines or _is_spread(node):
+            return
+        if given_arguments(node, space.positional.get(name, ())) is None:
             message = f"{space.label(name)} takes its arguments by name, or as one dict and nothing else"
-            self._report(node, "TypeError", message, hint)
-        elif name in space.parameters:
-            faults = argument_faults(space.parameters[name], given)
-            if faults:
-                self._report(node, "ToolCallError", f"{space.label(name)}: {'; '.join(faults)}", hint)
+            self._report(node, "TypeError", message, _signature(space, name))
+
+    def _arguments(self, node: ast.Call, space: Space, name: str) -> None:
+        """Report arguments that the member refuses when the call runs."""
+        given = given_arguments(node, space.positional.get(name, ()))
+        if given is None or name not in space.parameters or _is_spread(node):
+            return
+        faults = argument_faults(space.parameters[name], given)
+        if faults:
+            message = f"{space.label(name)}: {'; '.join(faults)}"
+            self._report(node, "ToolCallError", message, _signature(space, name))
 
     def _report(self, node: ast.expr, error_type: str, message: str, hint: str | None) -> None:
         self.errors.append(CertainError(node.lineno, node.col_offset + 1, error_type, message, hint))
+
+
+def _is_spread(node: ast.Call) -> bool:
+    return any(isinstance(argument, ast.Starred) for argument in node.args)
+
+
+def _signature(space: Space, name: str) -> str:
+    return f"the {space.noun} is: {space.members[name]}"

@@ -59,3 +59,7 @@ class Space(NamedTuple):
     """Writes a member as a program reaches it."""
     unknown: Callable[[str], str]
     """Says that there is no such member, and which there are."""
+    groups: Collection[str] = ()
+    """Attributes that are no members but have some, as `tools.server` has."""
+    resolved: Callable[[str], str] = str
+    """Gives the member that an alias stands for; any other name stands for itself."""

@@ -178,12 +178,39 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
             line: The program's line.
             make_error: Gives the exception to raise for a failed call's message.
         """
+        call_id = self._post_call(target, arguments, line)
+        future = self._pending[call_id] = CallFuture(self, call_id, make_error)
+        return future
+
+    def has_nothing_else(self) -> bool:
+        """Return whether the running task is all there is: nothing is ready, timed or waited for."""
+        return not (self._ready or self._pending or self._timers)
+
+    def call_and_wait(
+        self, target: bytes, arguments: bytes, line: int | None, make_error: Callable[[str], BaseException]
+    ) -> Any:
+        """Make a host call and return its answer without giving up control, as `start_call` and waiting would.
+
+        Only when the loop `has_nothing_else`: nobody could tell the difference, but for the time it takes.
+
+        Raises:
+            BaseException: The one that `make_error` gives, when the call failed.
+        """
+        call_id = self._post_call(target, arguments, line)
+        self._channel.flush()
+        while True:
+            for message in self._channel.receive(None):
+                # Anything else answers a call that was given up.
+                if message[1] == call_id:
+                    if message[0] == wire.RESULT:
+                        return message[2]
+                    raise make_error(message[2])
+
+    def _post_call(self, target: bytes, arguments: bytes, line: int | None) -> int:
         call_id = next(self._call_numbers)
-        future = CallFuture(self, call_id, make_error)
-        self._pending[call_id] = future
         where = b"null" if line is None else b"%d" % line
         self._channel.post(b'["%b",%d,%b,%b,%b]' % (_CALL, call_id, target, arguments, where))
-        return future
+        return call_id
 
     def flush(self) -> None:
         """Send queued calls now, instead of when nothing is runnable."""

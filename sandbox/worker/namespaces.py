@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sandbox import values
 from sandbox.facades.appearance import named, renamed
-from sandbox.preflight import Space
+from sandbox.preflight.spaces import Space
 from sandbox.values import NotJsonError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from sandbox.preflight import Parameters
+    from sandbox.preflight.spaces import Parameters
     from sandbox.worker.loop import CallFuture, WireLoop
 
 _MAX_SEARCHED: Final = 10_000
@@ -29,6 +29,8 @@ _MAX_SEARCHED: Final = 10_000
 _MAX_NAMES_SHOWN: Final = 20
 """Names listed when an unknown one is asked for. Arbitrary."""
 BATCH: Final = "batch"
+_NO_VALUE: Final = object()
+"""In place of the answer of a call that has none yet."""
 """Name of the helper that makes many calls at a time."""
 
 
@@ -51,16 +53,31 @@ def make_error_class(name: str, member_attributes: tuple[str, ...]) -> type[Call
 class PendingCall:
     """A host call that was made but not yet awaited."""
 
-    __slots__ = ("_arguments", "_function", "_future", "_line")
+    __slots__ = ("_arguments", "_function", "_future", "_line", "_value")
 
     def __init__(self, function: HostFunction, arguments: object, line: int | None) -> None:
         self._function = function
         self._arguments = arguments
         self._line = line
-        self._future: CallFuture | None = None
+        self._future: asyncio.Future[Any] | None = None
+        self._value: object = _NO_VALUE
 
     def __await__(self) -> Generator[Any, None, Any]:
-        return start(self).__await__()
+        loop = self._function._loop
+        if self._future is None and self._value is _NO_VALUE and loop.has_nothing_else():
+            # The one wait of a program that does one thing after the other: no future, no trip through the loop.
+            self._function._unstarted.pop(self, None)
+            try:
+                self._value = self._function._call(self._arguments, self._line)
+            except CallError as error:
+                self._future = loop.create_future()
+                self._future.set_exception(error)
+                self._future.exception()  # Marks it as seen.
+                raise
+            finally:
+                self._arguments = None
+            return self._value
+        return (yield from start(self).__await__())
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{refusal_text(self)} (then read {name!r} of its value)")
@@ -100,6 +117,10 @@ del _operation
 def start(call: PendingCall) -> asyncio.Future[Any]:
     """Send a call to the host, once, and return the future of its answer."""
     if call._future is None:
+        if call._value is not _NO_VALUE:
+            call._future = call._function._loop.create_future()
+            call._future.set_result(call._value)
+            return call._future
         call._function._unstarted.pop(call, None)
         call._future = call._function._start(call._arguments, call._line)
         call._arguments = None
@@ -172,6 +193,12 @@ class HostFunction:
         return f"<{self._noun} {self._label}>"
 
     def _start(self, arguments: object, line: int | None) -> CallFuture:
+        return self._loop.start_call(self._target, self._encoded(arguments), line, self._make_error)
+
+    def _call(self, arguments: object, line: int | None) -> Any:
+        return self._loop.call_and_wait(self._target, self._encoded(arguments), line, self._make_error)
+
+    def _encoded(self, arguments: object) -> bytes:
         try:
             encoded = values.encode(values.from_program(arguments, "arguments"))
         except NotJsonError as error:
@@ -183,7 +210,7 @@ class HostFunction:
                 f"{self._label}: the arguments have {len(encoded)} bytes of JSON; the limit is"
                 f" max_call_bytes={self._max_call_bytes}: send less per call"
             )
-        return self._loop.start_call(self._target, encoded, line, self._make_error)
+        return encoded
 
 
 _MAX_UNSTARTED: Final = 256
@@ -197,9 +224,11 @@ class HostNamespace:
     """
 
     __slots__ = (
+        "_aliases",
         "_batch",
         "_eager",
         "_error_class",
+        "_groups",
         "_loop",
         "_max_call_bytes",
         "_members",
@@ -223,8 +252,11 @@ class HostNamespace:
         max_call_bytes: int,
         positional: Mapping[str, list[str]],
         eager: frozenset[str],
+        aliases: Mapping[str, list[str]],
     ) -> None:
         self._name = name
+        self._aliases = aliases
+        self._groups = {alias.partition(".")[0] for alias in aliases if _is_path(alias)} - signatures.keys()
         self._noun = noun
         self._signatures = signatures
         self._error_class = error_class
@@ -237,9 +269,11 @@ class HostNamespace:
         self._batch: Batch | None = None
         self._unstarted: dict[PendingCall, None] = {}
 
-    def __getattr__(self, name: str) -> HostFunction | Batch:
+    def __getattr__(self, name: str) -> HostFunction | HostGroup | Batch:
         if name == BATCH and self._batch is not None:
             return self._batch
+        if name in self._groups:
+            return HostGroup(self, name)
         return self._member(name, AttributeError)
 
     def __getitem__(self, name: str) -> HostFunction:
@@ -247,7 +281,7 @@ class HostNamespace:
         return self._member(name, LookupError)
 
     def __contains__(self, name: object) -> bool:
-        return type(name) is str and name in self._signatures
+        return type(name) is str and self._resolved(name) in self._signatures
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._signatures))
@@ -263,26 +297,47 @@ class HostNamespace:
             raise TypeError(f"{self._name}[...] takes the name of a {self._noun} as a string")
         function = self._members.get(name)
         if function is None:
-            if name not in self._signatures:
+            member = self._resolved(name)
+            if member not in self._signatures:
                 raise error(self._unknown(name))
-            function = self._members[name] = HostFunction(self, name, self._signatures[name])
+            # Under an alias it is the same function, with its own name.
+            function = self._members.get(member) or HostFunction(self, member, self._signatures[member])
+            self._members[name] = self._members[member] = function
         return function
 
+    def _resolved(self, name: str) -> str:
+        """Return the member that a name stands for: itself, unless it is an alias of just one."""
+        if name in self._signatures:
+            return name
+        members = self._aliases.get(name, ())
+        return members[0] if len(members) == 1 else name
+
     def _unknown(self, name: str) -> str:
+        if name in self._aliases:
+            labels = " or ".join(map(self._label, dict.fromkeys(self._aliases[name])))
+            return f"{self._noun} name {name!r} is ambiguous: write {labels}"
         names = sorted([*self._signatures, *([] if self._batch is None else [BATCH])])
         text = f"unknown {self._noun} {name!r}."
-        # A name differs from what models write mostly by its separators.
-        plain = {_squash(known): known for known in names}
-        close = (
-            [plain[_squash(name)]] if _squash(name) in plain else difflib.get_close_matches(name, names, 3)
-        )
+        close = self._close(name, names)
         if close:
             text += " Did you mean " + " or ".join(self._label(known) for known in close) + "?"
         shown = ", ".join(names[:_MAX_NAMES_SHOWN]) or "none"
         more = f" and {len(names) - _MAX_NAMES_SHOWN} more" if len(names) > _MAX_NAMES_SHOWN else ""
         return f"{text} The {self._noun}s are: {shown}{more}"
 
+    def _close(self, name: str, names: list[str]) -> list[str]:
+        """Return what somebody may have meant."""
+        aliases = [alias for alias, members in self._aliases.items() if len(members) == 1 and _is_path(alias)]
+        # A name differs from what models write mostly by its separators, or by what stands before it.
+        plain = {_squash(known): known for known in (*aliases, *names)}
+        if _squash(name) in plain:
+            return [plain[_squash(name)]]
+        ends = [alias for alias in aliases if _squash(alias.partition(".")[2]) == _squash(name)]
+        return ends[:3] or difflib.get_close_matches(name, [*names, *aliases], 3)
+
     def _label(self, member: str) -> str:
+        if member in self._aliases and member not in self._signatures and _is_path(member):
+            return f"{self._name}.{member}"
         if member.isidentifier() and not member.startswith("_"):
             return f"{self._name}.{member}"
         return f"{self._name}[{values.encode(member).decode()}]"
@@ -294,6 +349,24 @@ class HostNamespace:
             return error_class(message, member)
 
         return make
+
+
+class HostGroup:
+    """Members of a namespace whose aliases begin with the same word, as in `tools.server.tool`."""
+
+    __slots__ = ("_namespace", "_word")
+
+    def __init__(self, namespace: HostNamespace, word: str) -> None:
+        self._namespace = namespace
+        self._word = word
+
+    def __getattr__(self, name: str) -> HostFunction:
+        return self._namespace._member(f"{self._word}.{name}", AttributeError)
+
+    def __repr__(self) -> str:
+        space = self._namespace
+        count = sum(alias.startswith(f"{self._word}.") and _is_path(alias) for alias in space._aliases)
+        return f"<{space._name}.{self._word}: {count} {space._noun}s>"
 
 
 def add_batch(namespace: HostNamespace, target: HostNamespace) -> None:
@@ -318,6 +391,8 @@ def space_of(namespace: HostNamespace, parameters: Mapping[str, Parameters]) -> 
         namespace._noun,
         namespace._label,
         namespace._unknown,
+        namespace._groups,
+        namespace._resolved,
     )
 
 
@@ -404,6 +479,11 @@ def never_awaited(namespaces: Iterable[HostNamespace]) -> str | None:
     return f"{name}{where}{more} was never awaited, so it did not run: write `await` before it"
 
 
+def _is_path(alias: str) -> bool:
+    first, dot, second = alias.partition(".")
+    return bool(dot) and first.isidentifier() and second.isidentifier()
+
+
 def _squash(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalnum())
 
@@ -419,5 +499,6 @@ def _program_line(program_file: str) -> int | None:
 
 # What Python's own messages call these: the names of our classes would only puzzle a program's author.
 renamed({HostFunction: "function", HostNamespace: "namespace", PendingCall: "call", Batch: "function"})
+renamed({HostGroup: "namespace"})
 Batch.__call__.__qualname__ = BATCH
 named(_await, "call")

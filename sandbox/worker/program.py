@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sandbox import fences, values, wire
 from sandbox.policy import ProgramRefusedError, ProgramResult
-from sandbox.preflight import CertainError, Parameters, Space
+from sandbox.preflight.spaces import Parameters, Space
 from sandbox.values import JsonValue, NotJsonError
 from sandbox.worker.channel import SupervisorGoneError
 from sandbox.worker.loop import WireLoop
@@ -28,6 +28,8 @@ from sandbox.worker.namespaces import (
 
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
+
+    from sandbox.preflight.finder import CertainError
 
 _DEFAULT_ERROR_CLASS: Final[dict[str, Any]] = {"name": "HostCallError", "attributes": []}
 
@@ -103,6 +105,7 @@ class _Run:
             max_call_bytes=max_call_bytes,
             positional=space["positional"],
             eager=frozenset(space["eager"]),
+            aliases=space["aliases"],
         )
         self._namespaces.append(namespace)
         self._bindings[space["name"]] = namespace

@@ -12,7 +12,7 @@ from sandbox import advice, diagnostics, guards, policy
 from sandbox.advice import Surroundings
 from sandbox.facades import asyncio_facade, catalogue
 from sandbox.guards.readonly import FrozenModule
-from sandbox.preflight import CertainError, Space, certain_errors
+from sandbox.preflight.finder import certain_errors
 from sandbox.values import FrozenDict, FrozenList
 from sandbox.worker.namespaces import as_coroutine
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import CodeType
 
+    from sandbox.preflight.finder import CertainError
+    from sandbox.preflight.spaces import Space
     from sandbox.worker.loop import WireLoop
 
 PROGRAM_FILE = policy.PROGRAM_FILE

@@ -74,6 +74,7 @@ def warm_up(language: ModuleType) -> None:
                 "positional": {},
                 "eager": [],
                 "batches": None,
+                "aliases": {},
                 "parameters": {},
             }
         ],

@@ -89,7 +89,8 @@ def test_options_are_not_abbreviated(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["run"], ["check"], ["call"], ["tools"], ["stubs"], ["events"], ["doctor"]]
+    "command",
+    [[], ["run"], ["check"], ["call"], ["tools"], ["batch"], ["stubs"], ["events"], ["doctor"], ["init"]],
 )
 def test_every_command_explains_itself_with_examples(command, capsys):
     assert 0 == main([*command, "--help"])

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from many_tools import many_tools
 
-from codemode.discovery import Catalogue, Catalogues, first_line
+from codemode.catalogues import Catalogues
+from codemode.discovery import Catalogue, first_line
 from tool_bindings import Output, ToolDefinition
 
-QUERIES = Path(__file__).parent.parent / "data" / "discovery-queries.jsonl"
+DATA = Path(__file__).parent.parent / "data"
 
 
 def tool(name, description="", **properties):
@@ -28,14 +29,31 @@ def names(catalogue, query, limit=5):
     return [entry["name"] for entry in catalogue.search(query, limit)]
 
 
-def test_the_right_tool_is_among_the_first_five_for_95_of_100_queries(catalogue):
-    """The queries were written before the ranking was tuned (decision 0284)."""
-    queries = [json.loads(line) for line in QUERIES.read_text(encoding="utf-8").splitlines()]
-    assert 100 == len(queries)
+@pytest.mark.parametrize(
+    ("file", "count"),
+    [
+        ("discovery-queries.jsonl", 100),
+        ("discovery-queries-held-out.jsonl", 86),
+        ("discovery-queries-unseen.jsonl", 76),
+    ],
+)
+def test_the_right_tool_is_among_the_first_five_for_95_of_100_queries(catalogue, file, count):
+    """Each set was written before the ranking was changed with regard to it (decision 0284)."""
+    queries = [json.loads(line) for line in (DATA / file).read_text(encoding="utf-8").splitlines()]
+    assert count == len(queries)
     missed = [
         query["query"] for query in queries if not set(query["right"]) & set(names(catalogue, query["query"]))
     ]
-    assert len(missed) <= 5, missed
+    assert len(missed) / count <= 0.05, missed
+
+
+def test_abbreviations_find_what_they_are_short_for(catalogue):
+    assert "github_create_pull_request" in names(catalogue, "github PR create")
+    assert "slack-create-message" in names(catalogue, "slack msg send")
+    assert "kubernetes-list-pod" in names(catalogue, "k8s pods")
+    assert "google_calendar_event_list" in names(catalogue, "gcal list events")
+    assert "azureGetKeyVault" in names(catalogue, "azure keyvault")
+    assert "jiraCreateWorklog" in names(catalogue, "jira add work log")
 
 
 def test_a_large_catalogue_is_built_and_searched_in_a_moment():

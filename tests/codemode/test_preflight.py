@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bindings_grammar
 import corpus
 import pytest
 import trio
@@ -83,7 +84,7 @@ async def test_check_takes_what_a_run_takes(registry):
         await service.check("return 1")
 
 
-@pytest.mark.parametrize("file", ["legit.jsonl", "models.jsonl"])
+@pytest.mark.parametrize("file", ["legit.jsonl", "models.jsonl", "preflight-legit.jsonl"])
 async def test_no_program_that_works_is_refused(registry, file):
     """Decision 0281: doubt means run."""
     refused = {}
@@ -102,6 +103,48 @@ async def test_no_program_that_works_is_refused(registry, file):
     working = {item["id"] for item in items if item.get("expect", {}).get("status", "ok") == "ok"}
     assert {} == {name: text for name, text in refused.items() if name in working}
     assert working
+
+
+async def test_what_runs_when_nothing_looks_ahead_is_not_refused(registry):
+    """Random programs, each run behind a statement after which nothing is certain."""
+    refused = {}
+    async with open_service(registry) as service, trio.open_nursery() as nursery:
+        at_once = trio.CapacityLimiter(4)
+
+        async def compare(source):
+            async with at_once:
+                failure = await service.check(source)
+                plain = await service.run_code("if 0: raise\n" + source)
+            if failure is not None and plain.ok:
+                refused[source] = failure.message
+
+        for seed in range(120):
+            nursery.start_soon(compare, bindings_grammar.program(seed))
+    assert {} == refused
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "r = await asyncio.gather(tools.add(a=1, b='x'), return_exceptions=True)",
+        "r = await codemode.batch([tools.add(a=1)])",
+        "call = tools.add(a=1, b='x')\ntry:\n    await call\nexcept ToolCallError:\n    pass",
+        "await asyncio.wait([asyncio.create_task(tools.add(a=1, b='x'))])",
+        "await tools.add({'a': 1, 'b': 2}, **{})",
+    ],
+)
+async def test_a_call_whose_failure_is_kept_as_a_value_is_not_refused(registry, source):
+    async with open_service(registry) as service:
+        outcome = await service.run_code(f"import asyncio\n{source}\nreturn 1")
+    assert 1 == outcome.result
+
+
+async def test_a_call_whose_failure_ends_the_program_is_found_inside_gather(registry):
+    calls = "tools.add(a=1), tools.add(a='x', b=2)"
+    source = f"import asyncio\nawait tools.echo(value=1)\nawait asyncio.gather({calls})"
+    async with open_service(registry) as service:
+        outcome = await service.run_code(source)
+    assert ("policy", 3, []) == (outcome.failure.kind, outcome.failure.line, outcome.calls)
 
 
 async def test_a_fenced_program_runs_and_the_model_is_told(registry):

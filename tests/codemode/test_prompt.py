@@ -17,12 +17,17 @@ from many_tools import many_tools
 from codemode import Settings, open_service
 from codemode.prompt import PROMPT_BYTES, render_prompt
 from tool_bindings import Output, ToolDefinition, ToolRegistry
+from tool_bindings.aliases import Grouped
 
 SUPPORT = Path(__file__).parent.parent / "support"
 
 
 def tool(name, description="", parameters=None):
     return ToolDefinition(name, description, parameters or {"type": "object"}, Output({}), print)
+
+
+class Read(Grouped):
+    async def __call__(self, arguments, context): ...
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +108,7 @@ def test_no_number_of_tools_breaks_the_budget(count, max_bytes):
     tools = many_tools()[:count]
     text = render_prompt(tools, max_bytes=max_bytes)
     assert len(text.encode()) <= max_bytes
-    assert count == len(re.findall(r"^(?:- tools|    async def|    # tools\[)", text, re.MULTILINE)) or (
+    assert count == len(re.findall(r"^(?:- tools|  async def|  # tools\[)", text, re.MULTILINE)) or (
         f"There are {count} tools" in text
     )
 
@@ -178,4 +183,18 @@ async def test_a_service_tells_of_the_tools_it_is_asked_about():
         text = service.prompt(tools=["add"])
         assert "def add(" in text
         assert "def echo(" not in text
-    assert "class Tools(Protocol):\n    pass" in render_prompt(ToolRegistry().definitions())
+    assert "class Tools(Protocol):\n  pass" in render_prompt(ToolRegistry().definitions())
+
+
+def test_short_names_of_servers_tools_are_mentioned_with_one_that_works():
+    """Decision 0258."""
+    read = ToolDefinition(
+        "mcp__fs__read-file", "", {"type": "object"}, Output({}), Read("fs", "read-file", has_alias=True)
+    )
+    line = (
+        '- Tools of servers have short names as well: `tools.fs.read_file` is `tools["mcp__fs__read-file"]`.'
+    )
+    assert line in render_prompt([read, tool("other")]).splitlines()
+    assert "short names" not in render_prompt([tool("other")])
+    # There is a tool `fs`, so `tools.fs.read_file` would not work.
+    assert "short names" not in render_prompt([read, tool("fs")])

@@ -78,10 +78,14 @@ async def test_a_call_still_queued_when_the_program_ends_leaves_no_events(regist
     events = []
     started = trio.Event()
 
-    @registry.tool
+    @registry.tool(concurrency_safe=True)
     async def first() -> None:
         started.set()
         await trio.sleep_forever()
+
+    @registry.tool(concurrency_safe=True)
+    async def ready() -> None:
+        await started.wait()
 
     @registry.tool
     async def signal_started() -> None:
@@ -89,51 +93,58 @@ async def test_a_call_still_queued_when_the_program_ends_leaves_no_events(regist
 
     source = (
         "import asyncio\na = asyncio.create_task(tools.first())\n"
+        "ready = asyncio.create_task(tools.ready())\n"
         "b = asyncio.create_task(tools.signal_started())\n"
-        "await asyncio.sleep(0.05)\nreturn 'done'"
+        "await ready\nreturn 'done'"
     )
     async with open_service(registry, on_event=events.append) as service:
         outcome = await service.run_code(source)
     assert "done" == outcome.result
-    assert [("-start", "first"), ("", "first")] == dispatch_events(events)
-    assert [("first", "failed"), ("signal_started", "not_started")] == [
+    assert [("-start", "first"), ("-start", "ready"), ("", "ready"), ("", "first")] == dispatch_events(events)
+    assert [("first", "failed"), ("ready", "succeeded"), ("signal_started", "not_started")] == [
         (call.tool, call.status) for call in outcome.calls
     ]
-    assert "abandoned" in outcome.calls[1].error_message
+    assert "abandoned" in outcome.calls[2].error_message
 
 
 async def test_a_commit_in_flight_when_the_program_ends_is_recorded_as_aborted(registry):
     """Line 96."""
     events = []
+    posting = trio.Event()
 
     @registry.tool(concurrency_safe=True)
     async def quick() -> int:
         return 1
 
+    @registry.tool(concurrency_safe=True)
+    async def ready() -> None:
+        await posting.wait()
+
     async def slow_post(call, result, proceed):
         decision = await proceed()
         if call.name == "quick":
+            posting.set()
             await call.abort.wait()
         return decision
 
     registry.on_post_execute(slow_post)
-    source = (
-        "import asyncio\nt = asyncio.create_task(tools.quick())\nawait asyncio.sleep(0.05)\nreturn 'done'"
-    )
+    source = "import asyncio\nt = asyncio.create_task(tools.quick())\nawait tools.ready()\nreturn 'done'"
     async with open_service(registry, on_event=events.append) as service:
         outcome = await service.run_code(source)
-    (end,) = [event["data"] for event in events if event["type"] == "tool/code-dispatch"]
+    ends = [event["data"] for event in events if event["type"] == "tool/code-dispatch"]
     assert "done" == outcome.result
-    assert end["isError"]
-    assert ["ABORTED"] == [call.error_code for call in outcome.calls]
+    assert [("ready", False), ("quick", True)] == [(end["name"], end["isError"]) for end in ends]
+    # The program awaits before its task has had a turn, so the call it awaits is the first.
+    assert [None, "ABORTED"] == [call.error_code for call in outcome.calls]
 
 
-async def test_a_run_that_dies_with_a_call_open_still_drains_it(registry):
+async def test_a_run_that_dies_with_a_call_open_still_drains_it(registry, movable_clock):
     """Line 97."""
     events, cleaned = [], []
 
     @registry.tool(concurrency_safe=True)
     async def hang() -> None:
+        movable_clock.jump(20)
         try:
             await trio.sleep_forever()
         finally:
@@ -144,7 +155,7 @@ async def test_a_run_that_dies_with_a_call_open_still_drains_it(registry):
         "await asyncio.sleep(0.02)\nwhile True:\n    pass"
     )
     async with open_service(registry, on_event=events.append) as service:
-        outcome = await service.run_code(source, wall_seconds=0.5)
+        outcome = await service.run_code(source, wall_seconds=20)
     assert "timeout" == outcome.failure.kind
     assert [True] == cleaned
     assert [("-start", "hang"), ("", "hang")] == dispatch_events(events)

@@ -8,6 +8,7 @@ import corpus
 import psutil
 import pytest
 import trio
+import trio.testing
 
 from codemode import ABSENT, AbortSignal, SessionLog, Settings, SettingsError, open_service
 from codemode.errors import ServiceClosedError
@@ -432,11 +433,12 @@ async def test_a_long_result_is_shown_in_part_and_kept_whole(registry, tmp_path)
     assert len((tmp_path / "events.jsonl").read_bytes()) < 10_000
 
 
-async def test_the_wall_clock_stands_while_a_person_is_asked(registry):
+async def test_the_wall_clock_stands_while_a_person_is_asked(registry, movable_clock):
     class SlowPerson:
         async def request(self, _request):
-            # Real time: it is the worker's wall clock that is the subject.
-            await trio.sleep(0.6)
+            movable_clock.jump(25)
+            # The deadline would be heard of before the answer.
+            await trio.testing.wait_all_tasks_blocked()
             return "allowed-once"
 
     async def ask(call, proceed):
@@ -446,8 +448,8 @@ async def test_the_wall_clock_stands_while_a_person_is_asked(registry):
     registry.approval_provider = SlowPerson()
     with SessionLog.in_memory() as log:
         async with open_service(registry, session_log=log) as service:
-            patient = await service.run_code("return await tools.add(a=1, b=2)", wall_seconds=0.5)
-            impatient = await service.run_code("await tools.slow(ms=5000)", wall_seconds=0.2)
+            patient = await service.run_code("return await tools.add(a=1, b=2)", wall_seconds=20)
+            impatient = await service.run_code("await tools.slow(ms=600_000)", wall_seconds=0.2)
     assert 3 == patient.result
     assert "timeout" == impatient.failure.kind
 

@@ -12,6 +12,7 @@ import pytest
 from generated_tools import generated_tools
 
 from tool_bindings import Output, ToolDefinition, ToolRegistry, render_stubs, signature
+from tool_bindings.mcp.schemas import output_schema
 from tool_bindings.tools.catalogue import first_party_tools
 
 SUPPORT = Path(__file__).parent.parent / "support"
@@ -23,6 +24,8 @@ async def program() -> None:
         print(found["next"].bit_length())
     print((await tools.naïve(größe=1))["ключ"])
     print((await tools.keyed({"from": "a"}))["anything"])
+    print((await tools.structured())["structuredContent"]["from"].upper())
+    print((await tools.plain())["content"], (await tools.plain()).get("structuredContent"))
     print(found["extra"] if "extra" in found else "")
     try:
         await tools.nothing()
@@ -38,6 +41,8 @@ async def wrong() -> None:
     (await tools.find(query="x"))["titles"]
     (await tools.find(query="x"))["items"][0]["title"] + 1
     await tools.missing()
+    await tools.keyed({"form": "a"})
+    (await tools.structured())["structuredContent"]["form"]
     tools["find"]
 """
 """A program that uses the stubs below; each statement of `wrong` is one error."""
@@ -77,6 +82,8 @@ def typed_tools():
         tool("naïve", {"größe": number}, ["größe"], record(ключ=text)),
         tool("keyed", {"from": text}, ["from"], {"type": "object"}),
         tool("nothing", output={"type": "null"}),
+        tool("structured", output=output_schema(record(**{"from": text}))),
+        tool("plain", output=output_schema(None)),
         tool("odd-name"),
         tool("class", output=record(x=text)),
     ]
@@ -101,7 +108,7 @@ def test_generated_tools_always_give_python(seed):
     text.encode()
     (protocol,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Tools"]
     methods = [node.name for node in protocol.body if isinstance(node, ast.AsyncFunctionDef)]
-    assert len(tools) == len(methods) + text.count("\n    # tools[")
+    assert len(tools) == len(methods) + text.count("\n  # tools[")
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
     assert len(classes) == len(set(classes))
     assert all(len(signature(each)) <= 300 and "\n" not in signature(each) for each in tools)

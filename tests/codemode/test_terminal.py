@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codemode.terminal import Paint, ProgressLine, argument_hint, cells, escape, one_line, wants_color
+from codemode.terminal import (
+    BatchBar,
+    Paint,
+    ProgressLine,
+    argument_hint,
+    cells,
+    escape,
+    one_line,
+    wants_color,
+)
 
 
 class Terminal(io.StringIO):
@@ -135,3 +144,24 @@ def test_the_progress_line_shows_what_the_program_says_of_its_progress():
     assert "reading\\x1b[2J 50/200" in line.text(100)
     line.on_progress(7.5, None, None)
     assert line.text(100).endswith(", 7.5")
+
+
+def test_the_bar_of_a_batch_shows_the_share_that_is_done_and_what_runs():
+    now = [0.0]
+    bar = BatchBar(Terminal(), lambda: now[0], total=200)
+    assert "⠋ 0.0 s, ░░░░░░░░░░░░░░░░░░░░ 0/200" == bar.text(100)
+    bar.on_event({"type": "tool/call", "data": {"callId": "1", "name": "gr\x1b[2Jep"}})
+    bar.on_event({"type": "tool/call", "data": {"callId": "2", "name": "read"}})
+    bar.advance(51, failed=False)
+    bar.advance(110, failed=True)
+    now[0] = 1.5
+    bar.on_event({"type": "tool/result", "data": {"message": {"source": {"callId": "2"}}}})
+    assert r"⠋ 1.5 s, ███████████░░░░░░░░░ 110/200, 1 failed, 1 running: gr\x1b[2Jep (1.5 s)" == bar.text(100)
+    bar.advance(200, failed=False)
+    assert "████████████████████ 200/200" in bar.text(100)
+
+
+def test_the_bar_of_a_stream_counts_lines():
+    bar = BatchBar(Terminal(), lambda: 0.0, total=None)
+    bar.advance(7, failed=False)
+    assert "⠋ 0.0 s, 7 lines done" == bar.text(100)

@@ -65,8 +65,8 @@ def test_an_endless_loop_ends_at_its_deadline_and_leaves_no_process(codemode, or
     status, out, err = codemode("run", "-c", "while True: pass", "--wall-seconds", "1", "--json")
     outcome = json.loads(out)
     assert (1, "", False, "timeout") == (status, err, outcome["ok"], outcome["error"]["kind"])
-    # The run's own time: how long Python takes to start depends on what else the machine does.
-    assert 1000 <= outcome["durationMs"] < 1500
+    assert outcome["durationMs"] >= 1000
+    assert "wall-clock ceiling reached (1000ms)" in outcome["error"]["message"]
     assert [] == orphans()
 
 

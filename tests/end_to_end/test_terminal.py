@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import pty
 import re
@@ -17,44 +19,69 @@ from tool_bindings import ToolRegistry
 registry = ToolRegistry()
 
 @registry.tool
-async def slow(label: str) -> str:
-    "Take half a second."
-    await trio.sleep(0.5)
+async def slow(label: str, file: str = "seen") -> str:
+    "Wait until there is such a file."
+    while not await trio.Path(file).exists():
+        await trio.sleep(0.01)
     return label
 """
 
 
+class Screen:
+    """A terminal, what is drawn on it, and the command that has all its streams there."""
+
+    def __init__(self, start, *arguments, **environ):
+        self._ours, theirs = pty.openpty()
+        env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
+        self.process = start(
+            *arguments,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**env, "TERM": "xterm", **environ},
+            text=False,
+        )
+        os.close(theirs)
+        self.drawn = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def read(self):
+        """Take what has been drawn since; return whether more may come."""
+        try:
+            chunk = os.read(self._ours, 65536)
+        except OSError:
+            chunk = b""  # Linux reports the closed other side as an error.
+        self.drawn += self._decoder.decode(chunk)
+        return bool(chunk)
+
+    def read_until(self, pattern):
+        """Wait until something that matches has been drawn."""
+        while not re.search(pattern, self.drawn):
+            assert self.read(), self.drawn
+
+    def finish(self):
+        """Wait for the command; return its status and everything that was drawn."""
+        while self.read():
+            pass
+        os.close(self._ours)
+        return self.process.wait(timeout=60), self.drawn
+
+
 def on_terminal(start, *arguments, **environ):
     """Run the command with all streams on a terminal; return its status and everything it drew."""
-    ours, theirs = pty.openpty()
-    env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
-    process = start(
-        *arguments,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**env, "TERM": "xterm", **environ},
-        text=False,
-    )
-    os.close(theirs)
-    drawn = b""
-    try:
-        while chunk := os.read(ours, 65536):
-            drawn += chunk
-    except OSError:
-        pass  # Linux reports the closed other side as an error.
-    os.close(ours)
-    return process.wait(timeout=60), drawn.decode()
+    return Screen(start, *arguments, **environ).finish()
 
 
 def test_calls_are_followed_live_on_a_terminal(start, folder):
     (folder / "tools.py").write_text(TOOLS)
     code = "print('printed')\nreturn await tools.slow(label='the \\x1b[2J label')"
-    status, drawn = on_terminal(start, "run", "--tools", "tools.py:registry", "-c", code)
-    assert 0 == status
-    assert re.search(
-        r"\r\x1b\[K\S \d+\.\d s, 0 calls done, 1 running: slow the \\x1b\[2J label \(\d+\.\d s\)", drawn
+    screen = Screen(start, "run", "--tools", "tools.py:registry", "-c", code)
+    screen.read_until(
+        r"\r\x1b\[K\S \d+\.\d s, 0 calls done, 1 running: slow the \\x1b\[2J label \(\d+\.\d s\)"
     )
+    (folder / "seen").touch()
+    status, drawn = screen.finish()
+    assert 0 == status
     lines = re.split(r"\r\n|\r\x1b\[K", drawn)
     assert "printed" in lines
     assert r"the \x1b[2J label" in lines
@@ -63,6 +90,7 @@ def test_calls_are_followed_live_on_a_terminal(start, folder):
 
 def test_in_a_pipe_there_is_only_plain_text(codemode, folder):
     (folder / "tools.py").write_text(TOOLS)
+    (folder / "seen").touch()
     code = "return await tools.slow(label='done')"
     assert (0, "done\n", "") == codemode("run", "--tools", "tools.py:registry", "-c", code)
 
@@ -83,3 +111,81 @@ def test_a_programs_text_cannot_act_on_the_terminal(start):
     assert r"ValueError: \x1b[8m" in drawn
     assert "\x1b]0" not in drawn
     assert "\x1b[8m" not in drawn
+
+
+LIVE = r"""
+print("a line \x1b[2J")
+await tools.slow(label="", file="first")
+print("within a li", end="")
+await tools.slow(label="", file="second")
+print("ne\u202e")
+print("last", end="")
+return "the result"
+"""
+
+
+def test_what_a_program_prints_appears_while_it_runs_and_once(start, folder):
+    (folder / "tools.py").write_text(TOOLS)
+    (folder / "program.py").write_text(LIVE)
+    screen = Screen(start, "run", "--tools", "tools.py:registry", "program.py")
+    # Each file is made only when the text before it has been drawn: printed at the end, this would hang.
+    screen.read_until(r"a line \\x1b\[2J\r\n")
+    (folder / "first").touch()
+    screen.read_until("within a li")
+    (folder / "second").touch()
+    status, drawn = screen.finish()
+    assert 0 == status
+    # The line of progress keeps off a line that has not ended.
+    assert "within a line\\u202e\r\n" in drawn
+    shown = [line for line in re.split(r"\r\n|\r\x1b\[K", drawn) if line and "calls done" not in line]
+    assert ["a line \\x1b[2J", "within a line\\u202e", "last", "the result"] == shown[:-1]
+    assert "ok, " in shown[-1]
+
+
+def test_what_a_failing_program_printed_is_shown_once_and_before_the_reason(start):
+    status, drawn = on_terminal(start, "run", "-c", "print('one')\nprint('two')\nreturn 1 / 0")
+    assert 1 == status
+    assert (1, 1) == (drawn.count("one\r\n"), drawn.count("two\r\n"))
+    assert drawn.index("two") < drawn.index("ZeroDivisionError")
+
+
+@pytest.fixture
+def calls(folder):
+    """Leave a batch of three lines, two of which wait to be seen."""
+    (folder / "tools.py").write_text(TOOLS)
+    lines = [("slow", {"label": "a", "file": "first"}), ("nope", {}), ("slow", {"label": "b\x1b[2J"})]
+    (folder / "in.jsonl").write_text(
+        "".join(json.dumps({"tool": tool, "arguments": arguments}) + "\n" for tool, arguments in lines)
+    )
+    return ("batch", "--tools", "tools.py:registry", "in.jsonl")
+
+
+def test_a_batch_shows_a_bar_on_a_terminal_and_the_records_above_it(start, folder, calls):
+    screen = Screen(start, *calls)
+    screen.read_until(r"\r\x1b\[K\S \d+\.\d s, ░{20} 0/3, 1 running: slow \(\d+\.\d s\)")
+    (folder / "first").touch()
+    screen.read_until(r"█{13}░{7} 2/3, 1 failed, 1 running: slow")
+    (folder / "seen").touch()
+    status, drawn = screen.finish()
+    assert 1 == status
+    shown = [line for line in re.split(r"\r\n|\r\x1b\[K", drawn) if line.startswith("{")]
+    assert [1, 2, 3] == [json.loads(line)["line"] for line in shown]
+    assert "\x1b[31m3 lines: 2 succeeded, 0 failed, 1 not a call" in drawn
+    assert "\x1b[2J" not in drawn
+
+
+def test_a_batch_uses_no_colour_when_asked(start, folder, calls):
+    (folder / "first").touch()
+    (folder / "seen").touch()
+    status, drawn = on_terminal(start, *calls, NO_COLOR="1")
+    assert (1, False) == (status, "\x1b[31m" in drawn)
+
+
+def test_a_batch_in_a_pipe_or_on_a_dumb_terminal_draws_no_bar(start, codemode, folder, calls):
+    (folder / "first").touch()
+    (folder / "seen").touch()
+    status, out, err = codemode(*calls)
+    assert (1, 3, 1) == (status, out.count("\n"), err.count("\n"))
+    assert "\x1b" not in out + err
+    status, drawn = on_terminal(start, *calls, TERM="dumb")
+    assert (1, False) == (status, "\x1b" in drawn)

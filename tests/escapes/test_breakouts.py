@@ -29,7 +29,7 @@ def judge(item, outcomes):
 async def test_no_attempt_gets_out(name, at_least):
     items = harness.load(name)
     async with open_test_sandbox(real.SETTINGS, kernel_wall=False) as sandbox:
-        faults = await real.run_each(sandbox, items, judge)
+        faults = await real.run_each(sandbox, items, judge, hasty=lambda _: False)
     assert {} == faults
     assert len(items) >= at_least
     assert len(items) == len({item["program"] for item in items})

@@ -49,6 +49,7 @@ async def test_no_hostile_program_gets_out(language, kernel, judge, monkeypatch)
     monkeypatch.setenv("SANDBOX_CANARY", CANARY)
     items = harness.load("hostile.jsonl")
     async with open_test_sandbox(real.SETTINGS, language_wall=language, kernel_wall=kernel) as sandbox:
-        faults = await real.run_each(sandbox, items, judge)
+        # In plain CPython anything may run on; how it ends is not judged there.
+        faults = await real.run_each(sandbox, items, judge, hasty=real.may_be_late if language else bool)
     assert {} == faults
     assert len(items) >= 299

@@ -7,7 +7,7 @@ import builtins
 import pytest
 
 from sandbox.advice import Surroundings, advise, unknown_name
-from sandbox.preflight import Space
+from sandbox.preflight.spaces import Space
 from sandbox.values import freeze
 
 FILE = "<program>"

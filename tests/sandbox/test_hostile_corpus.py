@@ -23,8 +23,10 @@ from sandbox.vocabulary import ABSENT, ErrorClass, HostFunctionError, Namespace,
 
 CANARY = "canary-9b41c7"
 LIMITS = Limits(
-    wall_seconds=2, compute_seconds=0.3, memory_mb=128, max_output_bytes=1_000_000, max_run_bytes=20_000_000
+    wall_seconds=200, compute_seconds=20, memory_mb=128, max_output_bytes=1_000_000, max_run_bytes=20_000_000
 )
+"""Of the run that comes next, which has to end well on the busiest machine."""
+HOSTILE = LIMITS.tightened(wall_seconds=2, compute_seconds=0.3)
 AT_ONCE = 6
 
 NEXT_RUN = """
@@ -52,7 +54,7 @@ class Canaries:
         os.set_inheritable(self.descriptor, True)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.setblocking(False)
-        self.sibling = subprocess.Popen(["sleep", "600"])
+        self.sibling = subprocess.Popen(["sleep", "36000"])
 
     def touched(self):
         found = []
@@ -115,7 +117,7 @@ async def test_every_hostile_program_is_held_by_the_kernel_wall_alone(tmp_path):
         async def hold(item):
             namespaces = (tools(),)
             for source in (item["program"], *item.get("followups", ())):
-                if shows_a_secret(await sandbox.run(Program(source, namespaces))):
+                if shows_a_secret(await sandbox.run(Program(source, namespaces), limits=HOSTILE)):
                     faults[item["id"]] = "showed a secret"
             after = await sandbox.run(Program(NEXT_RUN, namespaces))
             if after.value != fresh:
@@ -130,7 +132,10 @@ async def test_every_hostile_program_is_held_by_the_kernel_wall_alone(tmp_path):
 
             for item in items:
                 nursery.start_soon(one, item)
-        assert set() == processes.zombies() - {canaries.sibling.pid}
+        # The fork server waits for its children in its own time.
+        with trio.fail_after(60):
+            while processes.zombies() - {canaries.sibling.pid}:  # noqa: ASYNC110  # nobody tells us
+                await trio.sleep(0.01)
     touched = canaries.touched()
     left = processes.ours() - {canaries.sibling.pid}
     held = processes.descriptors()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import threading
 import time
 
 import psutil
@@ -12,11 +13,12 @@ import pytest
 import trio
 import trio.testing
 
+from sandbox import wire
 from sandbox.limits import Limits
 from sandbox.run import Run, Stop
 from sandbox.vocabulary import ABSENT, Namespace, Program
 
-LIMITS = Limits(wall_seconds=10, compute_seconds=5, max_output_bytes=10_000, max_call_bytes=10_000)
+LIMITS = Limits(wall_seconds=200, compute_seconds=5, max_output_bytes=10_000, max_call_bytes=10_000)
 BROKEN = ("worker-exit", "the worker broke its protocol and was ended")
 
 
@@ -96,7 +98,7 @@ async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
                 pass  # The host has had enough.
 
         nursery.start_soon(follow)
-        with trio.fail_after(20):
+        with trio.fail_after(300):
             outcome = await run.settle(stop or Stop())
         nursery.cancel_scope.cancel()
     assert peer.killed.is_set()
@@ -314,7 +316,7 @@ async def test_a_worker_that_says_nothing_ends_at_the_wall(autojump_clock):
 async def test_a_flood_of_nothing_ends_and_lets_other_tasks_run(message):
     data = frame(b"[]" if message is None else json.dumps([message]).encode()) * 1000
     # Small bounds, so that the flood comes to its end soon.
-    limits = Limits(wall_seconds=10, max_output_bytes=1000, max_call_bytes=1000, max_run_bytes=2_000_000)
+    limits = Limits(wall_seconds=200, max_output_bytes=1000, max_call_bytes=1000, max_run_bytes=2_000_000)
 
     async def script(peer):
         while True:
@@ -324,9 +326,10 @@ async def test_a_flood_of_nothing_ends_and_lets_other_tasks_run(message):
 
     async def beat():
         while True:
-            before = time.perf_counter()
-            await trio.sleep(0.001)
-            lags.append(time.perf_counter() - before)
+            # What this thread computes meanwhile, and not what else the machine is busy with.
+            before = time.thread_time()
+            await trio.lowlevel.checkpoint()
+            lags.append(time.thread_time() - before)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(beat)
@@ -351,7 +354,7 @@ async def test_a_worker_that_never_reads_does_not_make_the_host_keep_results_wit
         return "x" * 9_000
 
     space = Namespace("host", {"echo": "echo()"}, large)
-    limits = Limits(wall_seconds=10, max_call_bytes=10_000, max_run_bytes=5_000_000)
+    limits = Limits(wall_seconds=200, max_call_bytes=10_000, max_run_bytes=5_000_000)
 
     async def script(peer):
         number = 0
@@ -369,7 +372,7 @@ async def test_a_worker_that_never_reads_does_not_make_the_host_keep_results_wit
 
 
 async def test_a_flood_of_refused_calls_ends_at_the_call_limit():
-    limits = Limits(wall_seconds=10, max_calls=100)
+    limits = Limits(wall_seconds=200, max_calls=100)
     calls = [["call", number, "nobody", "x", {}, None] for number in range(1, 200)]
     outcome = await outcome_of(says(*calls), limits=limits)
     assert "call-limit" == outcome.failure.kind
@@ -387,16 +390,17 @@ async def test_a_deeply_nested_value_does_not_overflow_the_host():
 
 @pytest.mark.parametrize("count", [1, 50], ids=["one number", "many numbers"])
 async def test_integers_that_would_take_long_to_read_are_refused(count):
-    limits = Limits(wall_seconds=10, max_output_bytes=8_000_000)
+    limits = Limits(wall_seconds=200, max_output_bytes=8_000_000)
     numbers = b",".join([b"9" * (4_000_000 // count)] * count)
-    with trio.fail_after(5):
+    # To read them would take minutes of the processor.
+    with trio.fail_after(60):
         outcome = await outcome_of(sends(frame(b'[["done",{"value":[' + numbers + b"]}]]")), limits=limits)
     assert "invalid-output" == outcome.failure.kind
     assert "4000000 digits together; the limit is 200000 digits" in outcome.failure.message
 
 
 async def test_digits_in_a_text_are_no_integers():
-    limits = Limits(wall_seconds=10, max_output_bytes=8_000_000)
+    limits = Limits(wall_seconds=200, max_output_bytes=8_000_000)
     text = '\\"' + "9" * 1_000_000 + ",\\\\"
     data = b'[["done",{"value":"' + text.encode() + b'"}]]'
     outcome = await outcome_of(sends(frame(data)), limits=limits)
@@ -404,26 +408,24 @@ async def test_digits_in_a_text_are_no_integers():
 
 
 async def test_a_long_integer_below_the_bound_is_exact():
-    limits = Limits(wall_seconds=20, max_output_bytes=8_000_000)
+    limits = Limits(wall_seconds=200, max_output_bytes=8_000_000)
     data = b'[["done",{"value":[' + b"7" * 150_000 + b',"' + b"x" * 300_000 + b'"]}]]'
     outcome = await outcome_of(sends(frame(data)), limits=limits)
     assert (10**150_000 - 1) // 9 * 7 == outcome.value[0]
 
 
-async def test_a_large_frame_does_not_stop_other_tasks():
-    limits = Limits(wall_seconds=20, max_output_bytes=8_000_000)
+async def test_a_large_frame_does_not_stop_other_tasks(monkeypatch):
+    threads = set()
+
+    def decode(payload):
+        threads.add(threading.current_thread())
+        return decode_payload(payload)
+
+    decode_payload = wire.decode_payload
+    monkeypatch.setattr(wire, "decode_payload", decode)
+    limits = Limits(wall_seconds=200, max_output_bytes=8_000_000)
     data = frame(json.dumps([["done", {"value": ["x" * 1000] * 4000}]]).encode())
-    beats = 0
-
-    async def beat():
-        nonlocal beats
-        while True:
-            await trio.sleep(0.001)
-            beats += 1
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(beat)
-        outcome = await outcome_of(sends(data), limits=limits)
-        nursery.cancel_scope.cancel()
+    outcome = await outcome_of(sends(data), limits=limits)
     assert 4000 == len(outcome.value)
-    assert beats > 1
+    assert 1 == len(threads)
+    assert threading.current_thread() not in threads

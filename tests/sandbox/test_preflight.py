@@ -6,7 +6,8 @@ import builtins
 
 import pytest
 
-from sandbox.preflight import MAX_ERRORS, Parameters, Space, certain_errors
+from sandbox.preflight.finder import MAX_ERRORS, certain_errors
+from sandbox.preflight.spaces import Parameters, Space
 
 ADD = Parameters(
     ["a", "b"], ["a", "b"], is_closed=True, types={"a": ["integer"], "b": ["integer", "null"]}, choices={}

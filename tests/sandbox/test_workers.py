@@ -38,8 +38,8 @@ def sandbox_of(wanted=SETTINGS, **options):
 
 
 async def eventually(condition):
-    """Wait for something the kernel or another process does; fails after 10 s."""
-    with trio.fail_after(10):
+    """Wait for something the kernel or another process does; only a hang takes as long as a minute."""
+    with trio.fail_after(60):
         while not condition():  # noqa: ASYNC110  # nobody tells us
             await trio.sleep(0.005)
 
@@ -96,7 +96,8 @@ async def test_a_worker_holds_exactly_one_descriptor_and_it_is_the_wire():
     async with sandbox_of() as sandbox, trio.open_nursery() as nursery:
         nursery.start_soon(sandbox.run, Program("await gate.wait()", (namespace,)))
         await reached.wait()
-        await eventually(lambda: len(processes.workers()) == 3)
+        # Until it is parked, a worker may still hold what it was set up with.
+        await eventually(lambda: len(sandbox._pool._parked) == 2)
         held = [processes.descriptors(worker.pid) for worker in processes.workers()]
         assert [[3]] * 3 == [list(descriptors) for descriptors in held]
         assert all(target.startswith("socket:") for descriptors in held for target in descriptors.values())
@@ -173,11 +174,11 @@ async def test_a_worker_killed_from_outside_is_reported_by_its_signal():
         async def run():
             outcomes.append(await sandbox.run(Program("await gate.wait()", (namespace,))))
 
-        before = {worker.pid for worker in processes.workers()}
         nursery.start_soon(run)
         await reached.wait()
-        # The oldest one is the one that runs.
-        os.kill(min(before), signal.SIGKILL)
+        # Which of them runs cannot be told from outside: the first that was ready, not the first forked.
+        for worker in processes.workers():
+            worker.kill()
     assert "worker was ended by signal SIGKILL before completing" == outcomes[0].failure.message
 
 
@@ -206,7 +207,7 @@ async def test_a_dead_fork_server_takes_its_workers_along_and_is_replaced(launch
         children = processes.workers()
         server.kill()
         await eventually(lambda: outcomes)
-        await eventually(lambda: not any(child.is_running() for child in children))
+        await eventually(lambda: not any(map(processes.is_alive, children)))
         # Healed without being asked: workers are parked again.
         await eventually(lambda: len(processes.workers()) == 2)
         assert 3 == (await sandbox.run(Program("1 + 2"))).value
@@ -264,7 +265,8 @@ async def test_a_stopped_fork_server_does_not_hold_up_the_end():
 
 async def test_a_burst_is_served_in_order_by_as_many_workers_as_allowed():
     order = []
-    async with sandbox_of(settings(max_concurrent_runs=2)) as sandbox:
+    workers = 2
+    async with sandbox_of(settings(max_concurrent_runs=workers)) as sandbox:
         most = 0
 
         async def note(call):
@@ -278,10 +280,12 @@ async def test_a_burst_is_served_in_order_by_as_many_workers_as_allowed():
                 nursery.start_soon(sandbox.run, Program(f"await host.note(n={number})", (space,)))
                 await trio.testing.wait_all_tasks_blocked()
         statistics = sandbox.statistics()
-    assert 2 == most
+    assert workers == most
     assert (0, 0, 12) == (statistics.running, statistics.queued, statistics.completed)
-    # Two run at a time, so a run can overtake its one neighbour and nobody else.
-    assert all(abs(position - number) <= 1 for position, number in enumerate(order))
+    # A slow run can be overtaken by any number of later ones, but it keeps a worker meanwhile: those
+    # before a run that have not got as far must each have one of the others.
+    for position, number in enumerate(order):
+        assert len(set(range(number)) - set(order[:position])) < workers
 
 
 async def test_one_run_more_than_the_queue_holds_is_refused_and_the_others_finish():
@@ -345,7 +349,8 @@ async def test_nothing_is_left_of_a_closed_sandbox():
     async with sandbox_of() as sandbox:
         for source in ("1", "1 / 0", "import os\nos._exit(3)"):
             await sandbox.run(Program(source))
-        assert set() == processes.zombies()
+        # The fork server waits for its children in its own time.
+        await eventually(lambda: not processes.zombies())
     assert set() == processes.ours()
     assert descriptors == processes.descriptors()
     assert set() == {name for name in temporary_files() - temporary if "codemode" in name or "fork" in name}
@@ -358,7 +363,7 @@ async def test_descriptors_do_not_grow_with_runs():
         before = len(processes.descriptors())
         for _ in range(20):
             await sandbox.run(Program("1"))
-        await eventually(lambda: len(processes.descriptors()) == before)
+        await eventually(lambda: len(processes.descriptors()) <= before)
 
 
 async def test_closing_settles_what_runs_and_what_waits():

@@ -123,11 +123,14 @@ class Wire:
             time.sleep(3600)
 
     def cling(self):
-        """Outlive the end of input and every polite signal, and have a child that does, too."""
+        """Outlive the end of input and every polite signal, and have children that do, too."""
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if os.fork() == 0:
-            os.close(1)
-            time.sleep(3600)
+        for begin in (os.getpid, os.setsid):
+            if os.fork() == 0:
+                # The second hides in a session of its own, as browsers are started.
+                begin()
+                os.close(1)
+                time.sleep(3600)
 
     def send(self, **message):
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")

@@ -13,6 +13,17 @@ def ours() -> set[int]:
     return {process.pid for process in psutil.Process().children(recursive=True)}
 
 
+def is_alive(process: psutil.Process) -> bool:
+    """Return whether a process runs; one that only its parent has not waited for yet does not.
+
+    An orphan's new parent may take its time, or never wait, as the first process of many containers.
+    """
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def zombies() -> set[int]:
     found = set()
     for process in psutil.Process().children(recursive=True):
@@ -43,7 +54,7 @@ def fork_servers() -> list[psutil.Process]:
         try:
             if "sandbox.zygote" in " ".join(child.cmdline()):
                 found.append(_forking(child))
-        except (psutil.NoSuchProcess, FileNotFoundError):
+        except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
             continue  # It ended while we looked.
     return found
 
@@ -61,9 +72,13 @@ def workers() -> list[psutil.Process]:
 
 def _forking(started: psutil.Process) -> psutil.Process:
     # In its own namespaces the process that was started only waits for the one that forks.
-    children = started.children()
-    waits = len(children) == 1 and _pid_namespace(started) != _pid_namespace(children[0])
-    return children[0] if waits else started
+    for child in started.children():
+        try:
+            if _pid_namespace(started) != _pid_namespace(child):
+                return child
+        except (FileNotFoundError, ProcessLookupError):
+            started.status()  # Raises if it is this one that ended; else it was a worker, as workers do.
+    return started
 
 
 def _pid_namespace(process: psutil.Process) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import time
 
 import pytest
@@ -69,31 +70,30 @@ class TestMethods:
             "Read a text file.",
         )  # fmt: skip
         add = tool("add", obj({"a": INT, "b": INT}, ["a", "b"]), INT)
-        exotic = tool("exotic-name", obj({"x": {}}, ["x"]), {}, 'Says "hi".')
+        exotic = tool("exotic-name", obj({"x": {"description": "what it says"}}, ["x"]), {}, 'Says "hi".')
         assert """\
 from typing import Any, Protocol, TypedDict
 
 class ToolCallError(Exception):
-    tool_name: str
-    toolName: str  # the same
+  tool_name: str
+  toolName: str  # the same
 
 class ReadOutputLines(TypedDict):
-    number: int
-    text: str
+  number: int
+  text: str
 
 class ReadOutput(TypedDict):
-    path: str
-    lines: list[ReadOutputLines]
+  path: str
+  lines: list[ReadOutputLines]
 
 class Tools(Protocol):
-    async def add(self, *, a: int, b: int) -> int: ...
-    # tools["exotic-name"](*, x: Any) -> Any
-    #   Says "hi".
-    async def read(self, *, path: str, offset: int = ...) -> ReadOutput:
-        \"\"\"Read a text file.
-
-        path: file to read
-        \"\"\"
+  async def add(self, *, a: int, b: int) -> int: ...
+  # tools["exotic-name"](*, x: Any) -> Any
+  #   Says "hi".
+  #   x: what it says
+  async def read(self, *, path: str,  # file to read
+      offset: int = ...) -> ReadOutput:
+    \"\"\"Read a text file.\"\"\"
 
 tools: Tools
 """ == stubs(read, exotic, add)
@@ -109,7 +109,7 @@ tools: Tools
         """spec/tests 129, 131."""
         text = stubs(tool(name))
         assert "async def" not in text
-        assert "    pass\n    # tools[" in text
+        assert "  pass\n  # tools[" in text
 
     @pytest.mark.parametrize("name", ["match", "type", "case", "read", "naïve"])
     def test_soft_keywords_and_letters_of_any_script_are_attributes(self, name):
@@ -117,16 +117,27 @@ tools: Tools
         assert f"async def {name}(self)" in stubs(tool(name))
 
     def test_an_empty_set_has_an_empty_class(self):
-        assert stubs().endswith("class Tools(Protocol):\n    pass\n\ntools: Tools\n")
+        assert stubs().endswith("class Tools(Protocol):\n  pass\n\ntools: Tools\n")
 
     @pytest.mark.parametrize("name", ["self", "class", "a-b", "__token", "__debug__"])
     def test_parameters_that_are_no_keyword_arguments_give_the_one_dict_form(self, name):
         """DESIGN section 8; spec/tests 128."""
         line = method_line(tool(parameters=obj({name: STR, "ok": INT}, [name])))
-        if name == "self":
-            assert "async def t(self, args: TArgs) -> Any: ..." == line
-        else:
-            assert "async def t(self, args: dict[str, Any]) -> Any: ..." == line
+        assert "async def t(self, args: TArgs) -> Any: ..." == line
+
+    def test_notes_stand_behind_their_parameters_and_nothing_else_does(self):
+        noted = {**STR, "description": "says\nmuch"}
+        parameters = obj({"a": INT, "b": noted, "c": INT, "d": INT, "e": noted}, ["a", "b", "c"])
+        assert """\
+  async def t(self, *, a: int,
+      b: str,  # says much
+      c: int, d: int = ...,
+      e: str = ...  # says much
+  ) -> Any: ...
+""" in stubs(tool(parameters=parameters))
+        assert "  async def t(self, *, b: str = ...  # says much\n  ) -> Any: ...\n" in stubs(
+            tool(parameters=obj({"b": noted}))
+        )
 
     def test_every_tool_of_a_set_appears(self):
         names = ["a", "a-b", "a_b", "A_B", "_a", "class"]
@@ -180,20 +191,24 @@ class TestTypes:
 
     def test_empty_objects(self):
         """spec/tests 127."""
-        assert "class TOutput(TypedDict):\n    pass\n" in stubs(tool(output=obj({})))
+        assert "class TOutput(TypedDict):\n  pass\n" in stubs(tool(output=obj({})))
         assert "-> dict[str, Any]" in stubs(tool(output=obj({}, closed=False)))
 
     @pytest.mark.parametrize("field", ["__token", "__debug__", "class", "a-b", "ﬁ"])
-    def test_a_field_that_is_no_class_attribute_degrades_the_whole_object(self, field):
-        """spec/tests 128."""
-        text = stubs(tool(output=obj({field: STR, "ok": INT})))
-        assert "-> dict[str, Any]" in text
-        assert "class TOutput" not in text
+    def test_a_field_that_is_no_class_attribute_is_written_as_a_string(self, field):
+        """Decision 0257, against spec/tests 128: what a server says about such a field is not lost."""
+        noted = {**STR, "description": "its note"}
+        text = stubs(tool(output=obj({field: noted, "ok": INT}, [field])))
+        name = json.dumps(field)
+        fields = f'{{\n  # its note\n  {name}: str,\n  "ok": NotRequired[int],\n}}'
+        assert f'\nTOutput = TypedDict("TOutput", {fields})\n' in text
+        assert "-> TOutput: ..." in text
+        assert "-> dict[str, Any]" in signature(tool(output=obj({field: STR})))
 
     @pytest.mark.parametrize("field", ["__meta__", "match", "type", "_x"])
     def test_dunder_and_soft_keyword_fields_stay(self, field):
         """spec/tests 128, 131."""
-        assert f"    {field}: str\n" in stubs(tool(output=obj({field: STR}, [field])))
+        assert f"  {field}: str\n" in stubs(tool(output=obj({field: STR}, [field])))
 
     @pytest.mark.parametrize(
         "schema",
@@ -239,8 +254,8 @@ class TestTypes:
         }
         text = stubs(tool(parameters=parameters))
         assert "filter: TArgsFilter = ..., sort: TArgsSort = ..., again: TArgsFilter = ..." in text
-        assert "    field: str\n" in text
-        assert "    by: str\n" in text
+        assert "  field: str\n" in text
+        assert "  by: str\n" in text
 
     def test_a_recursive_schema_names_its_own_class(self):
         """Field report F050."""
@@ -248,12 +263,21 @@ class TestTypes:
             {"name": STR, "kids": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}, ["name", "kids"]
         )
         text = stubs(tool(output={"$ref": "#/$defs/Node", "$defs": {"Node": node}}))
-        assert "class TOutput(TypedDict):\n    name: str\n    kids: list[TOutput]\n" in text
+        assert "class TOutput(TypedDict):\n  name: str\n  kids: list[TOutput]\n" in text
         assert 1 == text.count("(TypedDict)")
 
-    def test_optional_fields_notes_and_open_objects(self):
-        text = stubs(tool(output=obj({"a": {**INT, "description": "how\nmany"}}, closed=False)))
-        assert "    # how many\n    a: NotRequired[int]\n    # other keys are allowed\n" in text
+    def test_optional_fields_and_notes(self):
+        text = stubs(tool(output=obj({"a": {**INT, "description": "how\nmany"}})))
+        assert "class TOutput(TypedDict):\n  # how many\n  a: NotRequired[int]\n\n" in text
+
+    @pytest.mark.parametrize("extra", [True, INT])
+    def test_other_keys_are_named_where_the_schema_speaks_of_them(self, extra):
+        """Decision 0257: a schema that is merely silent gets no line."""
+        schema = obj({"a": INT}, ["a"], closed=False)
+        assert "  a: int\n\n" in stubs(tool(output=schema))
+        assert "  a: int\n  # other keys are allowed\n\n" in stubs(
+            tool(output={**schema, "additionalProperties": extra})
+        )
 
     def test_deep_lists_stop_at_what_the_parser_can_take(self):
         """spec/tests 130."""
@@ -313,7 +337,7 @@ class TestText:
     def test_only_used_symbols_are_imported_and_collisions_get_numbers(self):
         """spec/tests 133."""
         assert stubs(tool(output=INT)).startswith("from typing import Protocol\n")
-        one, two = tool("a_b", output=obj({"x": INT})), tool("aB", output=obj({"x": INT}))
+        one, two = tool("a_b", output=obj({"x": INT})), tool("aB", output=obj({"y": INT}))
         text = stubs(one, two)
         assert "class ABOutput(TypedDict)" in text
         assert "class ABOutput2(TypedDict)" in text
@@ -322,6 +346,72 @@ class TestText:
     def test_odd_names_give_class_names(self):
         text = stubs(tool("1st-tool", output=obj({"x": INT}, ["x"])), tool("日本", output=obj({"ÿ-ÿ": INT})))
         assert "class Tool1stToolOutput(TypedDict)" in text
+
+
+class TestSharedClasses:
+    """Decision 0257."""
+
+    def names(self, *definitions):
+        text = stubs(*definitions)
+        return [line[6:].split("(")[0] for line in text.splitlines() if line.endswith("(TypedDict):")], text
+
+    def test_one_declaration_serves_all_tools_that_give_the_same(self):
+        graph = obj({"nodes": {"type": "array", "items": LINE}}, ["nodes"])
+        names, text = self.names(
+            tool("graph_read", output=graph), tool("graph_find_all", output=graph), tool("other", output=LINE)
+        )
+        # Nothing is common to "other" and "nodes of a graph", so the shortest of their names has to do.
+        assert ["OtherOutput", "GraphOutput"] == names
+        assert 2 == text.count("-> GraphOutput: ...")
+
+    def test_a_shared_part_has_the_name_of_its_field(self):
+        lines = {"type": "array", "items": LINE}
+        read = tool("read", output=obj({"path": STR, "lines": lines}))
+        grep = tool("grep", obj({"lines": lines}), output=obj({"lines": lines}))
+        names, _ = self.names(read, grep)
+        assert ["Lines", "GrepOutput", "ReadOutput"] == names
+
+    def test_a_note_that_differs_makes_another_class(self):
+        noted = obj({"x": {**INT, "description": "of a"}}, ["x"])
+        names, _ = self.names(tool("a", output=noted), tool("b", output=obj({"x": INT}, ["x"])))
+        assert ["AOutput", "BOutput"] == names
+
+    def test_recursive_classes_of_two_tools_stay_apart_and_name_themselves(self):
+        def tree(name):
+            schema = obj({"kids": {"type": "array", "items": {"$ref": "#"}}}, ["kids"])
+            return tool(name, output=schema)
+
+        names, text = self.names(tree("a"), tree("b"))
+        for name in names:
+            assert f"class {name}(TypedDict):\n  kids: list[" in text
+
+    @pytest.mark.parametrize("word", ["Any", "T", "Tools", "None", "McpResult"])
+    def test_shared_names_never_hide_what_the_text_uses(self, word):
+        first, second = obj({"x": LINE}, ["x"]), obj({"y": LINE}, ["y"])
+        definitions = [tool(f"{word}_one", output={"oneOf": [LINE, INT]}), tool(f"{word}_two", LINE)]
+        text = stubs(*definitions, tool(f"{word}_a", output=first), tool(f"{word}_b", output=second))
+        assert f"class {word}(TypedDict)" not in text
+
+    def test_results_of_mcp_servers_share_one_frame(self):
+        def result(structured, *required):
+            return {
+                "type": "object",
+                "properties": {"content": {"type": "array"}, "structuredContent": structured},
+                "required": ["content", *required],
+                "additionalProperties": False,
+            }
+
+        text = stubs(
+            tool("a", output=result({})),
+            tool("b", output=result(obj({"x": INT}, ["x"]), "structuredContent")),
+            tool("c", output=result({"type": "array", "items": INT}, "structuredContent")),
+        )
+        assert "async def a(self) -> McpResult: ..." in text
+        assert "async def b(self) -> McpData[BOutput]: ..." in text
+        assert "async def c(self) -> McpData[list[int]]: ..." in text
+        assert "class BOutput(TypedDict):\n  x: int\n" in text
+        near = stubs(tool("d", output=result(INT)))
+        assert "-> DOutput: ..." in near
 
 
 class TestSignature:

@@ -12,7 +12,6 @@ at a value's text or keys to find out whether it might be.
 from __future__ import annotations
 
 import json
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from sandbox.values import FrozenDict, JsonValue, NotJsonError, frozen_dict, snapshot_frozen, thaw
@@ -61,6 +60,8 @@ _RELATIONS: Final = ("adjacent", "structuredContent", "text", "inline")
 
 def envelope_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of the serialised form, as a copy of your own."""
+    from importlib import resources  # noqa: PLC0415  # brings much that nothing else here needs
+
     text = resources.files("tool_bindings").joinpath("annotated-tool-result.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema

@@ -6,8 +6,7 @@ Does not know: who the intercepts are, or when they run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from sandbox.values import FrozenDict, JsonValue, NotJsonError, frozen_dict, snapshot_frozen, thaw
 from tool_bindings.annotated.envelope import AnnotatedToolResult
@@ -28,8 +27,7 @@ PUT_ASIDE: Final = "malformedAnnotation"
 """Member of `metadata` that keeps an annotation which could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatedOutcome:
+class AnnotatedOutcome(NamedTuple):
     """What an intercept returns that takes part in annotating. Any other value it returns is raw JSON.
 
     Attributes:

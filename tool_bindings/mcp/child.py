@@ -18,6 +18,7 @@ import anyio
 import trio
 
 from tool_bindings.mcp.errors import McpUnavailableError
+from tool_bindings.mcp.family import Family
 from tool_bindings.mcp.framing import LineSplitter, MalformedLineError, message_from_line, message_line
 from tool_bindings.mcp.naming import clean_text
 
@@ -204,15 +205,19 @@ async def _write_messages(
 
 
 async def _stop(process: trio.Process) -> None:
-    """Ask, tell, and make the child end; then make sure that nothing of its group is left."""
+    """Ask, tell, and make the child end; then make sure that nothing it started is left."""
     assert process.stdin is not None
+    family = Family(process.pid)
     with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         await process.stdin.aclose()
     if not await _ended(process, EXIT_GRACE_SECONDS):
         _signal_group(process.pid, signal.SIGTERM)
-        await _ended(process, EXIT_GRACE_SECONDS)
+        if not await _ended(process, EXIT_GRACE_SECONDS):
+            # It may have started more in the meantime, and would be the way to find them.
+            family.look()
     # Also after a clean end: a wrapper such as npx may have left the real server behind.
     _signal_group(process.pid, signal.SIGKILL)
+    await family.kill(KILL_SECONDS)
     await _ended(process, KILL_SECONDS if process.returncode is None else math.inf)
 
 

@@ -1,4 +1,4 @@
-"""Names of MCP tools: the public one, readable aliases, and text of servers made harmless.
+"""Public names of MCP tools, and text of servers made harmless.
 
 Knows: pure functions of names and texts. Does not know: connections, registries.
 """
@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["clean_text", "public_name", "readable_aliases"]
+__all__ = ["clean_text", "public_name"]
 
 MAX_NAME_CHARS: Final = 64
 """Characters of a public name, as model providers allow."""
@@ -42,41 +38,3 @@ def clean_text(text: str, max_chars: int) -> str:
     """Take invisible characters out of a server's text and cut it; a cut ends in `…`."""
     visible = _HIDDEN.sub("", text)
     return visible if len(visible) <= max_chars else visible[: max_chars - 1] + "…"
-
-
-def readable_aliases(
-    tools: Iterable[tuple[str, str, str]], taken: Iterable[str] = ()
-) -> dict[str, tuple[str, ...]]:
-    """Map readable names to the public names they may stand for.
-
-    `server/raw` is for `tools["server/raw"]`, `server.attribute` for `tools.server.attribute`, where
-    everything but letters, digits and `_` has become `_`. An alias with one public name is good; one
-    with several is ambiguous, and whoever resolves it says so instead of choosing.
-
-    Args:
-        tools: Server, raw name and public name of each tool.
-        taken: Names of all registered tools. An alias that is one of them is ambiguous, and so is
-            every `server.attribute` of a server whose name is the attribute of a tool.
-    """
-    names = set(taken)
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for server, raw, public in tools:
-        # A name that would look like another one once shown is reached by its public name only.
-        if clean_text(raw, MAX_NAME_CHARS) != raw:
-            continue
-        first, second = _attribute(server), _attribute(raw)
-        found[f"{server}/{raw}"].append(public)
-        if first.isidentifier() and second.isidentifier():
-            found[f"{first}.{second}"].append(public)
-            if first in names:
-                found[f"{first}.{second}"].append(first)
-    return {
-        alias: (*publics, alias) if alias in names else tuple(publics) for alias, publics in found.items()
-    }
-
-
-def _attribute(name: str) -> str:
-    return _NOT_A_WORD.sub("_", name)
-
-
-_NOT_A_WORD: Final = re.compile(r"\W", re.ASCII)

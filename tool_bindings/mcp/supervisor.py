@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import trio
 
+from tool_bindings.aliases import aliases_of
 from tool_bindings.errors import DefinitionError
 from tool_bindings.mcp.errors import McpConfigError, McpStartError, McpUnavailableError
-from tool_bindings.mcp.naming import readable_aliases
-from tool_bindings.mcp.tools import define_tools, origin_of
+from tool_bindings.mcp.tools import define_tools
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -221,19 +221,13 @@ class McpServers:
         return [server.status() for server in self._servers]
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
-        """Return the readable names of all tools; see `naming.readable_aliases`."""
+        """Return the readable names of all tools; see `tool_bindings.aliases`."""
         return aliases_in(self._registry)
 
 
 def aliases_in(registry: ToolRegistry) -> dict[str, tuple[str, ...]]:
     """Return the readable names of a registry's MCP tools; one with several targets is ambiguous."""
-    definitions = registry.definitions()
-    origins = [
-        (*origin, definition.name)
-        for definition in definitions
-        if (origin := origin_of(definition)) is not None
-    ]
-    return readable_aliases(origins, [definition.name for definition in definitions]) if origins else {}
+    return aliases_of(registry.definitions())
 
 
 @contextlib.asynccontextmanager

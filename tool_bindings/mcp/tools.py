@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from tool_bindings.aliases import Grouped
 from tool_bindings.annotated import answer_annotation
 from tool_bindings.definition import Output, ToolDefinition
 from tool_bindings.mcp.conversion import canonical_value, renderer
 from tool_bindings.mcp.errors import McpCallError, McpUnavailableError
-from tool_bindings.mcp.naming import clean_text, public_name
+from tool_bindings.mcp.naming import MAX_NAME_CHARS, clean_text, public_name
 from tool_bindings.mcp.schemas import output_schema, parameters_schema
 
 if TYPE_CHECKING:
@@ -29,13 +30,13 @@ MAX_DESCRIPTION_CHARS: Final = 4000
 MAX_RAW_NAME_CHARS: Final = 1000
 
 
-class McpTool:
+class McpTool(Grouped):
     """The body of one tool of one server."""
 
     def __init__(
         self, server: str, raw_name: str, connection: Callable[[], Connection], *, needs_task: bool
     ) -> None:
-        self.server = server
+        super().__init__(server, raw_name, has_alias=clean_text(raw_name, MAX_NAME_CHARS) == raw_name)
         self.raw_name = raw_name
         self._connection = connection
         self._needs_task = needs_task
@@ -44,7 +45,7 @@ class McpTool:
         """Call the tool; the pipeline's cancellation tells the server to stop."""
         if self._needs_task:
             raise McpCallError(
-                f"{self.raw_name!r} of MCP server {self.server!r} only runs as a background task, which is"
+                f"{self.raw_name!r} of MCP server {self.group!r} only runs as a background task, which is"
                 " not supported here; the server was not called"
             )
         answer = await self._connection().call_tool(self.raw_name, arguments, context.report)
@@ -57,7 +58,7 @@ class McpTool:
 def origin_of(definition: ToolDefinition) -> tuple[str, str] | None:
     """Return server and raw name of an MCP tool; None for any other tool."""
     body = definition.execute
-    return (body.server, body.raw_name) if isinstance(body, McpTool) else None
+    return (body.group, body.raw_name) if isinstance(body, McpTool) else None
 
 
 def define_tools(

@@ -15,8 +15,7 @@ import os
 import stat as stat_module
 import weakref
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tool_bindings.tools.descriptors import openat2_beneath, reopen_for_reading, require_regular_file
 from tool_bindings.tools.errors import FsError, fs_error_from_os
@@ -47,8 +46,7 @@ class DirectoryCheck(Protocol):
         """Judge an entry that is about to be made or replaced."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What a path led to.
 
     Attributes:

@@ -6,8 +6,7 @@ Does not know: how a file is replaced safely (see change).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tool_bindings.content import text_block
 from tool_bindings.definition import Output, ToolDefinition
@@ -84,8 +83,7 @@ def edit_tool(changer: FileChanger, *, observation: ObservationPolicy | None = N
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Replacement:
+class _Replacement(NamedTuple):
     """What to replace by what; LF line ends."""
 
     old: str

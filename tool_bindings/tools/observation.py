@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tool_bindings.tools.errors import FsError
 from tool_bindings.tools.paths import printable
@@ -32,8 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(NamedTuple):
     """What must hold of a file before it is changed.
 
     Attributes:
@@ -117,8 +115,7 @@ def version_of(facts: os.stat_result) -> str:
     return f"{facts.st_dev}:{facts.st_ino}:{facts.st_size}:{facts.st_mtime_ns}:{facts.st_ctime_ns}"
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """One look at a file. `version` is None when the file did not exist."""
 
     path: str

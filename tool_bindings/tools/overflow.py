@@ -11,7 +11,7 @@ Does not know: any store.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +46,7 @@ class SearchLimits:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Overflow:
+class Overflow(NamedTuple):
     """The complete text of a result whose page does not show everything.
 
     Attributes:

@@ -12,10 +12,9 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
@@ -35,8 +34,7 @@ _INVALID_PATTERN_MARKS = ("regex parse error", "error parsing glob", "not allowe
 _PIECE_BYTES = 65_536  # One pipe's worth.
 
 
-@dataclass(frozen=True, slots=True)
-class RipgrepLimits:
+class RipgrepLimits(NamedTuple):
     """Bounds of one run.
 
     Attributes:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import stat as stat_module
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tool_bindings.tools.errors import FsError, SearchError, ToolUsageError
 from tool_bindings.tools.paths import check_path_argument, printable
@@ -25,8 +24,7 @@ __all__ = ["SearchPlace", "check_pattern_argument", "open_place", "require_unmov
 _MAX_PATTERN_BYTES = 65_536  # Well below the 128 KiB that one argument of a program may have on Linux.
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPlace:
+class SearchPlace(NamedTuple):
     """A directory or file to search.
 
     Attributes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,8 +58,7 @@ Line = tuple[int, str]
 """One line of a window: its number, from 1, and its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The lines found, and how many lines the whole file has."""
 
     lines: list[Line]

@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.needs_linux
 
 SERVER = str(Path(__file__).resolve().parents[2] / "support" / "mcp_test_server.py")
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 300
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tool_bindings import AbortSignal, ToolRegistry
 from tool_bindings.mcp import open_mcp_servers, parse_mcp_config
 
 SERVER = str(Path(__file__).resolve().parents[2] / "support" / "mcp_test_server.py")
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 300
 
 # The SDK's HTTP client leaves generators of responses to the garbage collector, which trio remarks upon.
 pytestmark = pytest.mark.filterwarnings(

@@ -8,7 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_bindings.mcp.naming import clean_text, public_name, readable_aliases
+from tool_bindings.mcp.naming import clean_text, public_name
 
 
 def test_a_safe_short_name_is_only_prefixed():
@@ -39,28 +39,3 @@ def test_names_that_meet_after_cleaning_stay_apart():
 def test_text_loses_what_nobody_sees_and_keeps_lines():
     assert "a\nb\tc" == clean_text("a\n\u202eb\t\x07c\u200b\ufeff\U000e0041", 100)
     assert "abcd…" == clean_text("abcdefgh", 5)
-
-
-def test_aliases_are_readable_and_name_their_tool():
-    aliases = readable_aliases([("time", "get-now", "mcp__time__get-now")])
-    assert {
-        "time/get-now": ("mcp__time__get-now",),
-        "time.get_now": ("mcp__time__get-now",),
-    } == aliases
-
-
-def test_an_alias_two_tools_claim_names_both():
-    aliases = readable_aliases([("s", "a.b", "one"), ("s", "a_b", "two")])
-    assert ("one", "two") == aliases["s.a_b"]
-    assert ("one",) == aliases["s/a.b"]
-    assert ("two",) == aliases["s/a_b"]
-
-
-def test_an_alias_that_is_a_registered_name_is_ambiguous_too():
-    aliases = readable_aliases([("s", "x", "mcp__s__x")], ["mcp__s__x", "s/x", "s"])
-    assert ("mcp__s__x", "s/x") == aliases["s/x"]
-    assert ("mcp__s__x", "s") == aliases["s.x"]
-
-
-def test_a_name_with_invisible_characters_has_no_alias():
-    assert {} == readable_aliases([("s", "a\u200b", "public")])

@@ -167,6 +167,7 @@ async def test_what_the_body_raises_comes_out_bare(behave):
 async def test_a_server_and_its_children_that_cling_to_life_are_killed(behave):
     async with behave(s=("stubborn", {})) as opened:
         assert not (await opened.call("mcp__s__x")).is_error
+        assert 3 == len(opened.started)
 
 
 async def test_without_reconnecting_tools_stay_and_say_why_they_fail(behave):

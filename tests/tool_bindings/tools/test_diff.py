@@ -63,9 +63,9 @@ def test_replacements_in_a_large_file_of_equal_lines_stay_apart():
 def test_pathological_files_take_a_bounded_time():
     before = "a\nb\n" * 100_000
     after = "b\na\na\n" * 100_000
-    start = time.monotonic()
+    start = time.process_time()
     assert hunks(before, after)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", ""]), max_size=40).map("\n".join)

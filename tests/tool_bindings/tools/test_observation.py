@@ -162,7 +162,7 @@ async def test_call_without_a_session_never_satisfies_the_policy(tools, root):
 
 async def test_of_two_concurrent_edits_one_wins_and_one_is_stale(make_tools, root):
     """spec/tests 138: both rely on the version that their session had read."""
-    both_began = threading.Barrier(2, timeout=30)
+    both_began = threading.Barrier(2, timeout=120)
 
     class Paced(ObservationPolicy):
         def expectation(self, session, names):

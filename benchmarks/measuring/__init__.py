@@ -1,0 +1,1 @@
+"""What the benchmarks share. Importing the package imports nothing: peers' interpreters use `protocol`."""
