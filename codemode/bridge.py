@@ -131,24 +131,23 @@ class Bridge:
 
     async def _serve(self, call: HostCall, record: CallRecord, ticket: Ticket, number: int) -> JsonValue:
         signal = AbortSignal()
+        # The work ends through the signal: only the body is cut off, and its events must be written whatever
+        # becomes of the program that asked.
         call.on_abandoned(lambda: self._abandon(ticket, signal))
-        # The work ends through the signal and never by cancellation: its events must be written
-        # and its body awaited whatever becomes of the program that asked.
-        with trio.CancelScope(shield=True):
-            try:
-                await self._lane.wait_turn(ticket, lambda: self._is_exclusive(call))
-            except Abandoned:
-                record.error_message = "tool call abandoned"
-                reason = self._over or "the program no longer waits for it"
-                raise HostFunctionError(f"{reason}; tool call abandoned") from None
-            self._running[record.id] = signal
-            began = time.perf_counter()
-            try:
-                result = await self._dispatch(call, record, ticket, signal, number)
-            finally:
-                record.duration_ms = (time.perf_counter() - began) * 1000
-                del self._running[record.id]
-                self._lane.settle(ticket)
+        try:
+            await self._lane.wait_turn(ticket, lambda: self._is_exclusive(call))
+        except Abandoned:
+            record.error_message = "tool call abandoned"
+            reason = self._over or "the program no longer waits for it"
+            raise HostFunctionError(f"{reason}; tool call abandoned") from None
+        self._running[record.id] = signal
+        began = time.perf_counter()
+        try:
+            result = await self._dispatch(call, record, ticket, signal, number)
+        finally:
+            record.duration_ms = (time.perf_counter() - began) * 1000
+            del self._running[record.id]
+            self._lane.settle(ticket)
         if result.is_error:
             raise HostFunctionError(result.error.message)
         return result.value
@@ -156,7 +155,7 @@ class Bridge:
     async def _dispatch(
         self, call: HostCall, record: CallRecord, ticket: Ticket, signal: AbortSignal, number: int
     ) -> ToolResult:
-        event = {
+        event: dict[str, JsonValue] = {
             "rootCallId": self._call_id,
             "parentCallId": self._call_id,
             "subCallId": record.id,
@@ -164,7 +163,7 @@ class Bridge:
             "arguments": call.arguments,
         }
         if self._sink.wanted:
-            self._sink.emit("tool/code-dispatch-start", event)
+            self._sink.record("tool/code-dispatch-start", event)
         record.status = "unknown"
         dispatch = self._registry.begin(
             call.member,
@@ -180,10 +179,19 @@ class Bridge:
             run_id=self._run_id,
             approval_pending=call.hold_wall,
             grace_seconds=self._grace_seconds,
+            cancel_scope=call.scope,
         )
         await dispatch.prepare()
         self._lane.started(ticket)
         await dispatch.execute()
+        if call.scope.cancel_called:
+            with trio.CancelScope(shield=True):
+                return await self._finish(dispatch, event, record, number)
+        return await self._finish(dispatch, event, record, number)
+
+    async def _finish(
+        self, dispatch: Dispatch, event: dict[str, JsonValue], record: CallRecord, number: int
+    ) -> ToolResult:
         result = await dispatch.finish()
         self._commit(record, dispatch, result, number)
         if self._sink.wanted:
@@ -194,7 +202,7 @@ class Bridge:
                 **self._sink.annotation(dispatch, result),
             }
             if self._log_shaper is None:
-                self._sink.emit("tool/code-dispatch", end)
+                self._sink.record("tool/code-dispatch", end)
             else:
                 await self._log_shaper.record(end)
         return result

@@ -17,12 +17,12 @@ import trio
 
 from sandbox.errors import SandboxError
 from sandbox.isolation import plan
+from sandbox.isolation.report import StepReport
 from sandbox.limits import Limits
 from sandbox.supervisor import open_sandbox
 from sandbox.vocabulary import Program, SandboxSettings
 
 if TYPE_CHECKING:
-    from sandbox.isolation.plan import StepReport
     from sandbox.vocabulary import Outcome
 
 ISOLATION_MISSING: Final = 3
@@ -104,7 +104,7 @@ def _probe() -> tuple[StepReport, ...]:
     if sys.platform == "linux":
         return plan.probe_steps()
     reason = f"this is {sys.platform}"
-    return tuple(plan.StepReport(step.name, active=False, detail=reason) for step in plan.STEPS)
+    return tuple(StepReport(step.name, active=False, detail=reason) for step in plan.STEPS)
 
 
 async def _ask_worker() -> tuple[dict[str, StepReport], bool]:

@@ -55,6 +55,7 @@ def tools_namespace(
         function,
         TOOL_CALL_ERROR,
         noun="tool",
+        ends_calls=True,
         aliases=aliases,
         parameters=_certain_parameters(definitions, named) if judge_arguments else {},
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from codemode.receipts import CallRecord
-    from sandbox.isolation.plan import StepReport
+    from sandbox.isolation.report import StepReport
     from tool_bindings.redaction import SecretMasker
 
 _ABORT_CODES: Final = ("ABORTED", "ABORTED_BEFORE_DISPATCH")
@@ -38,6 +38,7 @@ class RunOutcome:
         isolation: Names of the walls that stood while it ran.
         duration_ms: From taking a worker to quiescence.
         hint: Advice about a run that succeeded, e.g. that its last value was not JSON.
+        contexts: Messages that its calls add to the conversation, such as the pictures of tools.
     """
 
     run_id: str
@@ -49,6 +50,7 @@ class RunOutcome:
     isolation: tuple[str, ...]
     duration_ms: float
     hint: str | None = None
+    contexts: tuple[Any, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -113,7 +115,12 @@ def run_outcome(
         content = masker.mask(content)  # type: ignore[assignment, arg-type]  # blocks stay blocks
         calls = [_masked_call(call, masker) for call in calls]
         hint = None if hint is None else masker.mask_text(hint)
-    return RunOutcome(run_id, list(logs), value, failure, calls, content, isolation, duration_ms, hint)
+    contexts: Any = tuple(result.additional_contexts)
+    if masker is not None:
+        contexts = tuple(map(masker.mask, contexts))
+    return RunOutcome(
+        run_id, list(logs), value, failure, calls, content, isolation, duration_ms, hint, contexts
+    )
 
 
 def _masked_failure(failure: Failure, masker: SecretMasker) -> Failure:

@@ -205,6 +205,36 @@ class SessionLog:
         self._before_append()
         return self._append(type, data, surface_op, source_event_seqs)
 
+    def record(self, type: str, data: dict[str, Any]) -> int:  # noqa: A002  # as for append
+        """Add one event off the surface whose shape is certain, and return its seq.
+
+        `append` for the two events of every nested call, which this package builds itself from values that are
+        lossless already: without a reader at hand nothing is copied or checked but the order.
+
+        Args:
+            type: The event's type.
+            data: Its content. It must not change afterwards.
+
+        Raises:
+            SessionOrderError: The event cannot stand here.
+            SessionLogError: As for `append`.
+        """
+        if self._memory is not None or self._observers or self._pending is not None or self._closed:
+            return int(self.append(type, data)["seq"])
+        self._before_append()
+        seq = self._next_seq()
+        event: SessionEvent = {
+            "type": type,
+            "seq": seq,
+            "time": max(self._state.last_time, self._clock()),
+            "data": data,
+        }
+        if EVENT_TYPES[type].ignorable:
+            event["ignorable"] = True
+        self._state.accept(event)
+        self._store(event)
+        return seq
+
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with every event from now on; return what ends that. Its errors are contained."""
         self._observers.append(observer)

@@ -42,7 +42,7 @@ header p, footer p, .soft { color: var(--soft); }
 header p { margin: .25rem 0 1.25rem; }
 pre, code, .mono { font: 13px/1.45 ui-monospace, monospace; }
 pre { margin: .5rem 0; padding: .6rem .75rem; background: var(--box); border-radius: 6px;
-  white-space: pre-wrap; overflow-wrap: anywhere; max-height: 32rem; overflow-y: auto; }
+  white-space: pre-wrap; overflow-wrap: anywhere; max-height: 22rem; overflow-y: auto; }
 details.call { border: 1px solid var(--line); border-radius: 8px; margin: .6rem 0; padding: .5rem .75rem; }
 summary { cursor: pointer; overflow-wrap: anywhere; }
 summary > b { margin-right: .5rem; }
@@ -51,8 +51,8 @@ summary > b { margin-right: .5rem; }
   overflow-wrap: anywhere; white-space: pre-wrap; }
 .note { border-color: var(--unknown); }
 h2 { font-size: .8rem; font-weight: 600; color: var(--soft); margin: .75rem 0 .1rem; }
-.nested > summary { display: grid; grid-template-columns: 5.5rem 5rem 4.5rem minmax(0, 1fr) 9rem;
-  column-gap: .5rem; align-items: center; list-style: none; }
+.nested > summary { display: grid; grid-template-columns: 5.5rem 5rem 5rem minmax(0, 1fr) 9rem;
+  column-gap: .75rem; align-items: center; list-style: none; }
 .nested > summary::-webkit-details-marker { display: none; }
 .nested > summary:hover { background: var(--box); }
 .nested code { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -225,12 +225,12 @@ class TimelinePage:
             f"<br>{summary}</summary>"
         )
         yield from _given(call)
+        if text:
+            yield f"<h2>Shown</h2><pre>{_text(text)}</pre>"
         if call.nested:
             yield "<h2>Nested calls</h2>"
             for nested in call.nested.values():
                 yield from _nested_row(nested, call.began, ended)
-        if text:
-            yield f"<h2>Shown</h2><pre>{_text(text)}</pre>"
         yield "</details>"
 
     def _end(self) -> Iterator[str]:

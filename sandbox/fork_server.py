@@ -16,7 +16,7 @@ import trio
 
 from sandbox import launch
 from sandbox.errors import WorkerStartError
-from sandbox.isolation import plan
+from sandbox.isolation.report import StepReport
 from sandbox.workers import Worker
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ForkServer:
         self._sending = trio.Lock()
         self._hears = False
         self._ended = trio.Event()
-        self.steps: tuple[plan.StepReport, ...] = ()
+        self.steps: tuple[StepReport, ...] = ()
         self._gone = False
         self._closing = trio.Lock()
         self.proven = False
@@ -94,7 +94,7 @@ class ForkServer:
             failure.add_note(said)
             raise failure
         (self._pidfd,) = descriptors
-        self.steps = tuple(plan.StepReport(*step) for step in message["hello"])
+        self.steps = tuple(StepReport(*step) for step in message["hello"])
         if self._ordered is not None:
             self._workers[self._ordered.id] = self._ordered
 

@@ -13,11 +13,11 @@ import trio
 
 from sandbox.errors import ClosedSandboxError, IsolationUnavailableError, WorkerStartError
 from sandbox.fork_server import END_SECONDS, START_SECONDS, ForkServer
-from sandbox.isolation import plan
 from sandbox.limits import WorkerBudget
 from sandbox.workers import Worker
 
 if TYPE_CHECKING:
+    from sandbox.isolation.report import StepReport
     from sandbox.launch import Walls
     from sandbox.limits import Limits
 
@@ -63,7 +63,7 @@ class WorkerPool:
         self._server_lock = trio.Lock()
         self._nursery: trio.Nursery | None = None
         self._closed = False
-        self.steps: tuple[plan.StepReport, ...] = ()
+        self.steps: tuple[StepReport, ...] = ()
         """What became of each isolation step, as a worker of this pool reported it."""
 
     async def open(self, nursery: trio.Nursery, *, require: bool) -> None:
@@ -76,7 +76,7 @@ class WorkerPool:
         self._nursery = nursery
         worker = await self._start_worker(self._budget)
         self.steps = worker.steps
-        missing = plan.missing_mandatory(worker.steps) if self._walls.kernel and require else ()
+        missing = _missing_mandatory(worker.steps) if self._walls.kernel and require else ()
         if missing:
             await self.retire(worker)
             what = "; ".join(f"{report.name}: {report.detail}" for report in missing)
@@ -270,3 +270,12 @@ class WorkerPool:
         # A fork server that never made a worker would not make one now: the next run finds out why.
         if server.proven:
             self._refill()
+
+
+def _missing_mandatory(reports: tuple[StepReport, ...]) -> tuple[StepReport, ...]:
+    if all(report.active for report in reports):
+        # As nearly everywhere: then the host need not load the steps to know which must not be missing.
+        return ()
+    from sandbox.isolation import plan  # noqa: PLC0415  # see above
+
+    return plan.missing_mandatory(reports)

@@ -116,7 +116,7 @@ class Run:
         self._failure: Failure | None = None
         self._ended = trio.Event()
         self._over = False
-        self._calls: dict[int, tuple[HostCall, trio.CancelScope]] = {}
+        self._calls: dict[int, HostCall] = {}
         self._calls_seen = 0
         self._calls_started = 0
         self._cancels_seen = 0
@@ -224,7 +224,7 @@ class Run:
         with trio.CancelScope(shield=True) as self._stuck:
             while self._calls:
                 await trio.sleep(max(self._grace_seconds, _SHORTEST_GRACE_SECONDS))
-                for request, _ in tuple(self._calls.values()):
+                for request in tuple(self._calls.values()):
                     self._on_stuck_call(request, trio.current_time() - began)
 
     def _outcome(self, usage: Usage) -> Outcome:
@@ -255,9 +255,10 @@ class Run:
         Args:
             messages: The rest of a frame that an earlier reader began.
         """
-        # One for the task and not for each call: only a call that waits can be given up, and by then
-        # this task is that call's own and will never read again.
-        with trio.CancelScope() as scope:
+        # Scopes for the task and not for each call, which costs more than all else about a short call: only
+        # one that waits can be given up, and by then this task is that call's own and will never read again.
+        # Shielded, because a reader ends with its wire, and a call by its scope or its function's own way.
+        with trio.CancelScope(shield=True), trio.CancelScope() as scope:
             await self._read_in(scope, messages)
 
     async def _read_in(self, scope: trio.CancelScope, messages: Iterator[Any]) -> None:
@@ -382,10 +383,10 @@ class Run:
 
     async def _serve(self, call: wire.Call, rest: Iterator[Any], scope: trio.CancelScope) -> bool:
         """Serve one call, in this task; returns whether another reader took over meanwhile."""
-        if (accepted := self._accept(call)) is None:
+        if (accepted := self._accept(call, scope)) is None:
             return False
         request, answer = accepted
-        self._calls[call.id] = (request, scope)
+        self._calls[call.id] = request
         handed_over = False
 
         def hand_over() -> None:
@@ -410,7 +411,9 @@ class Run:
                 await self._flush_together()
         return handed_over
 
-    def _accept(self, call: wire.Call) -> tuple[HostCall, Awaitable[JsonValue]] | None:
+    def _accept(
+        self, call: wire.Call, scope: trio.CancelScope
+    ) -> tuple[HostCall, Awaitable[JsonValue]] | None:
         """Check a call and begin it; None when it was refused."""
         if call.id <= self._last_call_id:
             raise WireProtocolError("a call number was used twice")
@@ -440,7 +443,9 @@ class Run:
                 )
             )
             return None
-        request = HostCall(call.id, call.namespace, call.member, call.arguments, call.line, self._hold_wall)
+        request = HostCall(
+            call.id, call.namespace, call.member, call.arguments, call.line, scope, self._hold_wall
+        )
         try:
             answer = namespace.function(request)
         except HostFunctionError as error:
@@ -461,10 +466,11 @@ class Run:
                     raise WireProtocolError(f"a worker sent arguments of {size} bytes")
 
     def _abandon(self, call_id: int) -> None:
-        if call_id in self._calls:
-            request, scope = self._calls[call_id]
+        request = self._calls.get(call_id)
+        if request is not None:
             request.abandon()
-            scope.cancel()
+            if not self._namespaces[request.namespace].ends_calls:
+                request.scope.cancel()
 
     def _result_message(self, call: wire.Call, value: JsonValue) -> bytes:
         encoded = values.encode(value)

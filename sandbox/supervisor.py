@@ -24,7 +24,7 @@ from sandbox.vocabulary import Failure, HostCall, Outcome, Program, SandboxSetti
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from sandbox.isolation import plan
+    from sandbox.isolation.report import StepReport
     from sandbox.limits import Limits
 
 __all__ = ["Sandbox", "SandboxStatistics", "Stop", "open_sandbox", "open_sandbox_with_walls"]
@@ -59,7 +59,7 @@ class Sandbox:
         self._closed = False
 
     @property
-    def isolation(self) -> tuple[plan.StepReport, ...]:
+    def isolation(self) -> tuple[StepReport, ...]:
         """What became of each isolation step on this machine, as a worker reported it."""
         return self._pool.steps
 

@@ -18,6 +18,8 @@ from sandbox.limits import LimitError, Limits
 from sandbox.values import JsonValue
 
 if TYPE_CHECKING:
+    import trio
+
     from sandbox.preflight.spaces import Parameters
 
 FailureKind = Literal[
@@ -59,9 +61,22 @@ class HostCall:
         member: Name of the member, which exists.
         arguments: A lossless JSON value that nobody else holds.
         line: Program line that made the call, as the worker claims it: a hint, not a fact.
+        scope: The innermost scope around the function's work, shielded from everything outside. A function
+            whose namespace `ends_calls` cancels it where its work may be cut off; once it has, it shields
+            what it still has to do.
     """
 
-    __slots__ = ("_abandoned", "_hold_wall", "_listener", "arguments", "id", "line", "member", "namespace")
+    __slots__ = (
+        "_abandoned",
+        "_hold_wall",
+        "_listener",
+        "arguments",
+        "id",
+        "line",
+        "member",
+        "namespace",
+        "scope",
+    )
 
     def __init__(
         self,
@@ -70,6 +85,7 @@ class HostCall:
         member: str,
         arguments: JsonValue,
         line: int | None,
+        scope: trio.CancelScope,
         hold_wall: Callable[[bool], None] | None = None,
     ) -> None:
         self.id = id
@@ -77,6 +93,7 @@ class HostCall:
         self.member = member
         self.arguments = arguments
         self.line = line
+        self.scope = scope
         self._abandoned = False
         self._listener: Callable[[], None] | None = None
         self._hold_wall = hold_wall
@@ -89,7 +106,7 @@ class HostCall:
     def on_abandoned(self, listener: Callable[[], None]) -> None:
         """Call `listener` once when nobody waits for the answer any more, or now if that is so.
 
-        For functions that shield their work from cancellation and end it in their own way.
+        For functions that end their work in their own way, see `Namespace.ends_calls`.
         """
         self._listener = listener
         if self._abandoned:
@@ -163,6 +180,9 @@ class Namespace:
     """What error texts call a member, e.g. "tool"."""
     positional: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """Members that take arguments by position too, and the names those stand for."""
+    ends_calls: bool = False
+    """Whether the function itself ends calls that nobody waits for any more, see `HostCall.on_abandoned`.
+    Otherwise their scope is cancelled for it."""
     eager: frozenset[str] = frozenset()
     """Members whose call starts when it is made, awaited or not: reports nobody waits for."""
     aliases: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)

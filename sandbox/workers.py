@@ -16,7 +16,7 @@ import trio
 
 from sandbox import wire
 from sandbox.errors import WireProtocolError, WorkerStartError
-from sandbox.isolation import plan
+from sandbox.isolation.report import StepReport
 from sandbox.meter import CpuMeter, pid_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Worker:
         self.id = worker_id
         self.budget = budget
         self.socket = wire_socket
-        self.steps: tuple[plan.StepReport, ...] = ()
+        self.steps: tuple[StepReport, ...] = ()
         self.exit_status: int | None = None
         """Exit code, negative for a signal; None when the fork server died before it could tell."""
         self._pidfd = -1
@@ -95,7 +95,7 @@ class Worker:
                 failure = WorkerStartError(f"a worker could not be set up: {reason}")
                 failure.add_note(detail)
                 raise failure
-        self.steps = tuple(plan.StepReport(*step) for step in ready.steps)
+        self.steps = tuple(StepReport(*step) for step in ready.steps)
         try:
             pid = pid_of(self._pidfd)
         except OSError as error:

@@ -23,6 +23,7 @@ import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.isolation import plan, privileges, rlimits
+from sandbox.isolation.report import StepReport
 from sandbox.worker import main as worker_main
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ WIRE_DESCRIPTOR: Final = 3
 _MAX_MESSAGE_BYTES: Final = 64 * 1024
 _START_FAILED: Final = 70
 """Exit status of a worker that could not be set up (EX_SOFTWARE)."""
-_NO_KERNEL_WALL: Final = (plan.StepReport("kernel", active=False, detail="switched off for a test"),)
+_NO_KERNEL_WALL: Final = (StepReport("kernel", active=False, detail="switched off for a test"),)
 
 
 def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> None:
@@ -59,7 +60,7 @@ def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> 
     gc.freeze()
     gc.enable()
     base_bytes = rlimits.mapped_bytes()
-    reports: tuple[plan.StepReport, ...] = ()
+    reports: tuple[StepReport, ...] = ()
     if kernel_wall:
         reports = plan.apply_steps("fork server", plan.Launch())
         if any(report.active and report.name == "namespaces" for report in reports):
@@ -171,7 +172,7 @@ class _Nursery:
     def __init__(
         self,
         language: ModuleType,
-        reports: tuple[plan.StepReport, ...],
+        reports: tuple[StepReport, ...],
         base_bytes: int,
         highest_descriptor: int,
         *,
@@ -202,7 +203,7 @@ class _Nursery:
                 privileges.die_with_parent(parent_pid)
                 privileges.lower_priority()
                 rlimits.apply(address_space_bytes=launch.address_space_bytes, cpu_seconds=launch.cpu_seconds)
-                reports = (*_NO_KERNEL_WALL, plan.StepReport("rlimits", active=True))
+                reports = (*_NO_KERNEL_WALL, StepReport("rlimits", active=True))
             status = worker_main.serve(wire, reports, self._language)
         except BaseException:  # noqa: BLE001  # nobody is above us: say what happened and end
             worker_main.report_broken_start(WIRE_DESCRIPTOR)

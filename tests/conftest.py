@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import trio.testing
 from hypothesis import HealthCheck, settings
@@ -13,6 +15,19 @@ _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", _PATIENT)
 settings.register_profile("patient", _PATIENT, derandomize=True, database=None)
 settings.load_profile("patient")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say of what needs something of the machine how much was not run: skipped tests are no evidence."""
+    ran, skipped = Counter(), Counter()
+    for category, counter in (("passed", ran), ("failed", ran), ("skipped", skipped)):
+        for report in terminalreporter.getreports(category):
+            counter.update(name for name in report.keywords if name.startswith("needs_"))
+    for name, count in sorted(skipped.items()):
+        if name in ran:
+            terminalreporter.write_line(f"{name}: {count} tests were skipped")
+        else:
+            terminalreporter.write_line(f"{name}: none of {count} tests was run")
 
 
 @pytest.fixture

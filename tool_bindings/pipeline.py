@@ -91,6 +91,7 @@ class Dispatch:
         "_arguments",
         "_around_running",
         "_bound",
+        "_cancel_scope",
         "_collapsed",
         "_context",
         "_finalizer",
@@ -136,6 +137,7 @@ class Dispatch:
         report: ReportProgress | None,
         approval_pending: Callable[[bool], object] | None,
         grace_seconds: float,
+        cancel_scope: trio.CancelScope | None,
     ) -> None:
         self._registry = registry
         self._bound = bound
@@ -153,6 +155,7 @@ class Dispatch:
         self._report = report
         self._approval_pending = approval_pending
         self._grace_seconds = grace_seconds
+        self._cancel_scope = cancel_scope
         self._context: ToolRunContext | None = None
         self._own_result: ToolResult | None = None
         self._result: ToolResult | None = None
@@ -463,18 +466,38 @@ class Dispatch:
 
     async def _run(self, bound: BoundTool, context: ToolRunContext, signal: AbortSignal) -> Any:
         """Return what the body returns, or GIVE_UP when the signal's cancellation ended it."""
+        if self._cancel_scope is not None and not self._around_running:
+            return await self._run_in(self._cancel_scope, bound, context, signal)
         with trio.CancelScope() as scope:
-            remove = signal.add_callback(scope.cancel)
-            try:
-                if bound.runs_in_thread:
-                    value = await self._run_in_thread(bound, context)
-                else:
-                    value = bound.definition.execute(self._arguments, context)
-                if bound.runs_in_thread is False or inspect.isawaitable(value):
-                    value = await value
-            finally:
-                remove()
-        return GIVE_UP if scope.cancelled_caught else value
+            return await self._run_in(scope, bound, context, signal)
+        return GIVE_UP
+
+    async def _run_in(
+        self, scope: trio.CancelScope, bound: BoundTool, context: ToolRunContext, signal: AbortSignal
+    ) -> Any:
+        remove = signal.add_callback(scope.cancel)
+        try:
+            if bound.runs_in_thread:
+                value = await self._run_in_thread(bound, context)
+            else:
+                value = bound.definition.execute(self._arguments, context)
+            if bound.runs_in_thread is False or inspect.isawaitable(value):
+                value = await value
+        except trio.Cancelled:
+            if scope is not self._cancel_scope:
+                raise
+            # The scope is the caller's, with a shield around it: nothing else can have cancelled the body.
+            return GIVE_UP
+        except BaseExceptionGroup as group:
+            rest = group.split(trio.Cancelled)[1]
+            if scope is not self._cancel_scope or rest is group:
+                raise
+            if rest is None:
+                return GIVE_UP
+            raise rest from None
+        finally:
+            remove()
+        return value
 
     async def _run_in_thread(self, bound: BoundTool, context: ToolRunContext) -> Any:
         report = context.report

@@ -20,6 +20,8 @@ from tool_bindings.thread_body import ThreadRunner
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from trio import CancelScope
+
     from sandbox.values import JsonValue
     from tool_bindings.approval import ApprovalProvider
     from tool_bindings.binding import BoundTool
@@ -143,6 +145,7 @@ class ToolRegistry(Scope):
         approval_pending: Callable[[bool], object] | None = None,
         grace_seconds: float | None = None,
         transport: BoundTool | None = None,
+        cancel_scope: CancelScope | None = None,
     ) -> Dispatch:
         """Start a dispatch; never raises because of the call.
 
@@ -162,6 +165,9 @@ class ToolRegistry(Scope):
             approval_pending: Called with True when approval is asked for, with False when answered.
             grace_seconds: Overrides the registry's own for this call.
             transport: The bound `run_code`, which no layer holds, when that is what is called.
+            cancel_scope: The innermost scope around the caller, shielded from everything outside and used
+                for nothing else. An abort cancels it instead of a new one, and the caller then shields what
+                it does after `execute`. Saves a caller of many short calls a scope for each.
         """
         policies = self.policies(scope)
         return Dispatch(
@@ -182,6 +188,7 @@ class ToolRegistry(Scope):
             progress,
             approval_pending,
             self.grace_seconds if grace_seconds is None else grace_seconds,
+            cancel_scope,
         )
 
     async def dispatch(self, name: str, arguments: object, **options: Any) -> ToolResult:

@@ -22,12 +22,12 @@ from codemode.cli import status
 from codemode.cli.batch_input import BatchInput, open_input
 from codemode.cli.batch_lines import Entry, LineSplitter, parse_line
 from codemode.cli.batch_output import JOURNAL_SUFFIX, BatchOutput, Origin, new_batch_id
-from codemode.cli.depth import MAX_DEPTH, depth_of
 from codemode.cli.interrupt import Interrupt, stoppable
 from codemode.cli.log import event_log
 from codemode.cli.servers import mcp_files, with_mcp_servers
 from codemode.cli.status import CommandError
 from codemode.cli.toolset import Toolset, load_toolset
+from codemode.depth import MAX_DEPTH, depth_of
 from codemode.events import EventSink
 from codemode.policies import installed
 from codemode.session_file import reason

@@ -13,8 +13,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from codemode.batch import BatchResult, ToolCall
-from codemode.cli.depth import MAX_DEPTH, depth_of
 from codemode.cli.toolset import unknown_tool
+from codemode.depth import MAX_DEPTH, depth_of
 from codemode.receipts import CallRecord, bounded_arguments
 from sandbox.values import decode
 from sandbox.vocabulary import ABSENT

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from codemode.cli import status
-from codemode.cli.depth import MAX_DEPTH, depth_of
 from codemode.cli.interrupt import Interrupt, stoppable
 from codemode.cli.log import event_log
 from codemode.cli.servers import mcp_files, with_mcp_servers
 from codemode.cli.status import CommandError
 from codemode.cli.toolset import Toolset, load_toolset, unknown_tool
+from codemode.depth import MAX_DEPTH, depth_of
 from codemode.receipts import bounded_arguments
 from codemode.service import open_service
 from codemode.settings import Settings

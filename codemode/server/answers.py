@@ -7,13 +7,15 @@ Knows: shapes, bounds, wording. Does not know: sessions, how a run is made.
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any, Final
 
-from codemode.cli.depth import depth_of
+from codemode.depth import depth_of
 from codemode.outcome import failure_text, success_content
 from sandbox.values import json_size, thaw
 from sandbox.vocabulary import ABSENT, Failure
 from tool_bindings.annotated import mcp_members
+from tool_bindings.attachments import attachments
 from tool_bindings.content import blocks_text, text_block
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ MAX_DEPTH: Final = 200
 """Levels of a result. The SDK's serializer ends at 255, some of which are the envelope's."""
 MAX_VALUE_BYTES: Final = 1_048_576
 """JSON bytes of the value of a direct tool call. Arbitrary: more than any model reads."""
+MAX_ADDED_CHARS: Final = 8_388_608
+"""Characters, base64 included, of the pictures and messages that calls add to an answer. Arbitrary."""
 MAX_CALLS_SHOWN: Final = 100
 """Calls of a receipt that are shown: the first and the last half of so many."""
 RUN_META: Final = "dev.codemode/run"
@@ -141,11 +145,34 @@ def run_answer(outcome: RunOutcome) -> dict[str, Any]:
     if outcome.hint is not None:
         about["hint"] = outcome.hint
     return {
-        "content": [text_block(text) for text in texts],
+        "content": [*map(text_block, texts), *_added(outcome.contexts)],
         "structuredContent": structured,
         "isError": failure is not None,
         "_meta": {RUN_META: about},
     }
+
+
+def _added(contexts: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the blocks of what calls add to the conversation, within the bounds of one answer."""
+    blocks = [
+        _block(block)
+        for message in contexts
+        if isinstance(message, dict) and isinstance(message.get("content"), list)
+        for block in message["content"]
+        if isinstance(block, dict) and isinstance(block.get("type"), str)
+    ]
+    room = MAX_ADDED_CHARS
+    shown: list[dict[str, Any]] = []
+    for block in blocks:
+        room -= len(block.get("data") or block.get("text") or "")
+        if room < 0:
+            left = len(blocks) - len(shown)
+            note = (
+                f"[{left} more blocks of tools are not shown: an answer takes {MAX_ADDED_CHARS} characters]"
+            )
+            return [*shown, text_block(note)]
+        shown.append(block)
+    return shown
 
 
 def _too_deep(depth: int) -> Failure:
@@ -237,6 +264,10 @@ def tool_answer(definition: ToolDefinition, result: ToolResult) -> dict[str, Any
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:
     """Return a content block as MCP knows it; one it does not know is named in a text."""
     plain: Any = thaw(block)  # type: ignore[arg-type]  # content is JSON
+    image = attachments.find(plain)
+    if image is not None:
+        data = base64.b64encode(image.data).decode("ascii")
+        return {"type": "image", "data": data, "mimeType": image.media_type}
     if plain.get("type") == "text" and isinstance(plain.get("text"), str):
         return text_block(plain["text"])
     if plain.get("type") == "image" and isinstance(plain.get("data"), str) and "mimeType" in plain:

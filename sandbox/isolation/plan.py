@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from sandbox.isolation import capabilities, landlock, namespaces, privileges, rlimits, root, seccomp, user
+from sandbox.isolation.report import StepReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,14 +55,6 @@ class Step(NamedTuple):
     benchmarks/bench_isolation_cost.py printed on the machine named in docs/kernel-wall.md."""
     needs: str | None = None
     """Name of the step without which this one is not tried."""
-
-
-class StepReport(NamedTuple):
-    """What became of a step on this machine."""
-
-    name: str
-    active: bool
-    detail: str = ""
 
 
 def _apply_rlimits(launch: Launch) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import socket
     from types import ModuleType
 
-    from sandbox.isolation.plan import StepReport
+    from sandbox.isolation.report import StepReport
 
 _OUT_OF_MEMORY: Final = wire.pack(
     [

@@ -52,6 +52,7 @@ NOT_FOR_A_RUN = {
     "codemode.server",
     "codemode.session_log",
     "sandbox.guards",
+    "sandbox.isolation.plan",
     "sandbox.policy",
     "sandbox.preflight.finder",
     "sandbox.worker",

@@ -64,6 +64,7 @@ def commands():
 @pytest.mark.needs_linux
 def test_the_console_examples_print_what_the_readme_says(tmp_path):
     (tmp_path / "notes.txt").write_text("the first line\nthe second line\n")
+    (tmp_path / "calls.jsonl").write_text("".join(blocks("jsonl")))
     environ = {**os.environ, "NO_COLOR": "1"}
     seen = 0
     for command, expected in commands():

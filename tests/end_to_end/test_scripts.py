@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -216,3 +217,39 @@ def test_ci_fails_on_any_failure_and_when_no_test_passed(tools, expected, make):
     assert 1 == done.returncode
     assert f"FAILED: {expected}" in done.stdout
     assert "all passed" not in done.stdout
+
+
+def test_ci_fails_when_all_tests_that_need_a_program_were_skipped(tools):
+    done = ci(
+        tools, "echo 'needs_node: none of 3 tests was run'; echo '5 passed, 3 skipped in 1s'", "python3"
+    )
+    assert 1 == done.returncode
+    assert "FAILED: python3: needs_node: none of 3 tests was run" in done.stdout
+    done = ci(tools, "echo 'needs_node: 3 tests were skipped'; echo '5 passed, 3 skipped in 1s'", "python3")
+    assert 0 == done.returncode
+
+
+@pytest.mark.parametrize(("needed", "package"), [("node", "nodejs"), ("chromium", "chromium"), (None, None)])
+def test_ci_installs_a_program_where_tests_need_it_and_it_is_missing(tools, tmp_path, needed, package):
+    project = tmp_path / "project"
+    for folder in (".ci", "tests"):
+        (project / folder).mkdir(parents=True)
+    shutil.copy(PROJECT / ".ci" / "run", project / ".ci" / "run")
+    (project / "tests" / "test_x.py").write_text(f"@pytest.mark.needs_{needed}\n" if needed else "")
+    command(tools / "make", "echo '1 passed in 1s'")
+    command(tools / "apt-get", f'echo "$*" >> "{tools}/installed"')
+    for name in ("bash", "sh", "dirname", "basename", "mktemp", "rm", "tee", "grep", "tail"):
+        (tools / name).symlink_to(shutil.which(name))
+    environ = {"PATH": str(tools), "TMPDIR": str(tools)}
+    run = [tools / "bash", project / ".ci" / "run", "python3"]
+    done = subprocess.run(run, capture_output=True, text=True, env=environ)
+    assert (0, "") == (done.returncode, done.stderr), done.stdout
+    installed = tools / "installed"
+    assert (["update -qq", f"install -qq --yes {package}"] if needed else []) == (
+        installed.read_text().splitlines() if installed.exists() else []
+    )
+    if needed:
+        installed.unlink()
+        command(tools / needed, "")
+        assert 0 == subprocess.run(run, capture_output=True, env=environ).returncode
+        assert not installed.exists()

@@ -6,6 +6,7 @@ usage: python mcp_test_server.py [--http PORT]      an ordinary server with a fe
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -85,6 +86,8 @@ def tool(name, **more):
 
 
 BIG = 10_000_000
+PNG = b"\x89PNG\r\n\x1a\n and so on"
+IMAGE = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(PNG).decode()}
 
 
 class Wire:
@@ -182,6 +185,7 @@ class Wire:
             "odd": {"content": [{"type": "hologram", "z": 1}, "bare", {"type": "text"}], "extra": 1},
             "legacy": {"toolResult": {"old": True}},
             "surrogate": {"content": [{"type": "text", "text": "\ud800"}]},
+            "picture": {"content": [text, IMAGE, {"type": "text", "text": "after"}, IMAGE]},
             "integer": {"content": [text], "structuredContent": {"n": 10**30}},
         }.get(self.behaviour, {"content": [text]})
         if self.behaviour == "nan":

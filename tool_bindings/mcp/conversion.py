@@ -9,6 +9,7 @@ Knows: shapes of answers. Does not know: connections.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.values import encode
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
     from tool_bindings.content import ContentBlock
 
-__all__ = ["canonical_value", "projected_text", "renderer"]
+__all__ = ["canonical_value", "projected_pieces", "projected_text", "renderer"]
 
 MAX_ERROR_CHARS: Final = 16_384
 """Characters of a failure text of a server."""
 MAX_DEPTH: Final = 500
 """Levels of a value that comes over MCP (DESIGN section 6)."""
 _NAME_CHARS: Final = 200
+_NO_REASONS: Final[Mapping[int, str]] = MappingProxyType({})
 
 
 def canonical_value(raw_name: str, result: object) -> dict[str, Any]:
@@ -87,11 +89,25 @@ def renderer(raw_name: str) -> Callable[[Mapping[str, Any], Any], Sequence[Conte
 
 def projected_text(raw_name: str, content: Sequence[Any]) -> str:
     """Write content blocks as text; what is not text is named, and stays in the value."""
-    pieces = [piece for block in content if (piece := _piece(block)) is not None]
-    return "\n".join(pieces) or f"({_name(raw_name)} returned no model-visible content)"
+    return "\n".join(piece for _, piece in projected_pieces(raw_name, content))
 
 
-def _piece(block: Any) -> str | None:
+def projected_pieces(
+    raw_name: str, content: Sequence[Any], reasons: Mapping[int, str] = _NO_REASONS
+) -> list[tuple[int, str]]:
+    """Write content blocks as texts, each with the index of its block.
+
+    Args:
+        raw_name: The tool's name at its server.
+        content: The blocks.
+        reasons: Why images are not shown, by the index of their blocks.
+    """
+    written = ((index, _piece(block, reasons.get(index))) for index, block in enumerate(content))
+    pieces = [(index, piece) for index, piece in written if piece is not None]
+    return pieces or [(-1, f"({_name(raw_name)} returned no model-visible content)")]
+
+
+def _piece(block: Any, reason: str | None) -> str | None:
     if not isinstance(block, dict):
         return "[malformed MCP content block: expected an object]"
     kind = block.get("type")
@@ -100,7 +116,7 @@ def _piece(block: Any) -> str | None:
         return text if isinstance(text, str) else None
     if kind in ("image", "audio"):
         return (
-            f"[{kind} unavailable: {_media_type(block)}; this host keeps no attachments;"
+            f"[{kind} unavailable: {_media_type(block)}; {reason or f'this {kind} is not shown'};"
             f" raw {kind} data remains available to programmatic callers]"
         )
     if kind == "resource_link":

@@ -13,21 +13,27 @@ from tool_bindings.annotated import answer_annotation
 from tool_bindings.definition import Output, ToolDefinition
 from tool_bindings.mcp.conversion import canonical_value, renderer
 from tool_bindings.mcp.errors import McpCallError, McpUnavailableError
+from tool_bindings.mcp.images import has_images, shown_content
 from tool_bindings.mcp.naming import MAX_NAME_CHARS, clean_text, public_name
 from tool_bindings.mcp.schemas import output_schema, parameters_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from tool_bindings.content import ContentBlock
     from tool_bindings.definition import ToolRunContext
     from tool_bindings.mcp.config import McpServerConfig
     from tool_bindings.mcp.connection import Connection
+    from tool_bindings.pipeline import Dispatch
+    from tool_bindings.results import ToolResult
 
 __all__ = ["McpTool", "define_tools", "origin_of"]
 
 MAX_DESCRIPTION_CHARS: Final = 4000
 """Characters of a tool's description. Arbitrary: about a thousand tokens."""
 MAX_RAW_NAME_CHARS: Final = 1000
+_MAX_UNSHOWN: Final = 64
+"""Answers with pictures whose calls have not ended yet. Arbitrary: calls of a server mostly run alone."""
 
 
 class McpTool(Grouped):
@@ -38,8 +44,11 @@ class McpTool(Grouped):
     ) -> None:
         super().__init__(server, raw_name, has_alias=clean_text(raw_name, MAX_NAME_CHARS) == raw_name)
         self.raw_name = raw_name
+        self._title = clean_text(raw_name, 100)
+        self.render = renderer(self._title)
         self._connection = connection
         self._needs_task = needs_task
+        self._with_images: dict[str, Sequence[Any]] = {}
 
     async def __call__(self, arguments: Mapping[str, Any], context: ToolRunContext) -> dict[str, Any]:
         """Call the tool; the pipeline's cancellation tells the server to stop."""
@@ -52,7 +61,22 @@ class McpTool(Grouped):
         annotation = answer_annotation(answer)
         if annotation is not None:
             context.annotate(annotation)
-        return canonical_value(self.raw_name, answer)
+        value = canonical_value(self.raw_name, answer)
+        if has_images(value["content"]):
+            self._with_images[context.call_id] = value["content"]
+            if len(self._with_images) > _MAX_UNSHOWN:
+                del self._with_images[next(iter(self._with_images))]
+        return value
+
+    def show_images(self, call: Dispatch, result: ToolResult) -> list[ContentBlock] | None:
+        """Return the content with its pictures, unless a policy has changed the result since the answer."""
+        content = self._with_images.pop(call.call_id, None)
+        if content is None or result.is_error:
+            return None
+        value: Any = result.value
+        if value.get("content") != content or result.content != self.render({}, value):
+            return None
+        return shown_content(self._title, content)
 
 
 def origin_of(definition: ToolDefinition) -> tuple[str, str] | None:
@@ -88,16 +112,18 @@ def _define(
     description = tool.get("description")
     execution = tool.get("execution")
     safe = config.concurrency_safe
+    body = McpTool(
+        config.name,
+        raw_name,
+        connection,
+        needs_task=isinstance(execution, dict) and execution.get("taskSupport") == "required",
+    )
     return ToolDefinition(
         name=public_name(config.name, raw_name),
         description=clean_text(description, MAX_DESCRIPTION_CHARS) if isinstance(description, str) else "",
         parameters=parameters_schema(tool.get("inputSchema")),
-        output=Output(output_schema(tool.get("outputSchema")), renderer(clean_text(raw_name, 100))),
-        execute=McpTool(
-            config.name,
-            raw_name,
-            connection,
-            needs_task=isinstance(execution, dict) and execution.get("taskSupport") == "required",
-        ),
+        output=Output(output_schema(tool.get("outputSchema")), body.render),
+        execute=body,
+        finalize_content=body.show_images,
         concurrency_safe=safe if isinstance(safe, bool) else raw_name in safe,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import sys
@@ -40,6 +41,28 @@ def test_servers_behind_the_server_are_called_and_their_changes_announced(fresh_
         assert "async def mcp__w__y" in tool["description"]
         peer.process.send_signal(signal.SIGTERM)
         assert 0 == peer.process.wait(300)
+
+
+def test_pictures_of_servers_reach_the_client_and_no_event_log(fresh_peer, tmp_path):
+    server = Path(__file__).resolve().parents[2] / "support" / "mcp_test_server.py"
+    entry = {"command": sys.executable, "args": [str(server), "--wire", "picture"]}
+    config = tmp_path / "servers.json"
+    config.write_text(json.dumps({"mcpServers": {"w": entry}}))
+    with fresh_peer("--tools", "none", "--mcp", str(config), "--present", "both") as peer:
+        result = peer.run("return len((await tools.w.x())['content'])")
+        assert 4 == result["structuredContent"]["result"]
+        kinds = ["text", "text", "text", "image", "text", "image"]
+        assert kinds == [block["type"] for block in result["content"]]
+        data = result["content"][3]["data"]
+        assert "image/png" == result["content"][3]["mimeType"]
+        assert base64.b64decode(data).startswith(b"\x89PNG")
+        direct = peer.call("mcp__w__x", {})
+        assert ["text", "image", "text", "image"] == [block["type"] for block in direct["content"]]
+        assert data == direct["content"][1]["data"]
+        listed = [each["uri"] for each in peer.ask("resources/list")["result"]["resources"]]
+        (contents,) = peer.ask("resources/read", {"uri": listed[1]})["result"]["contents"]
+        assert '"mediaType":"image/png"' in contents["text"]
+        assert data not in contents["text"]
 
 
 def test_the_tool_list_has_the_same_bytes_every_time(peer):

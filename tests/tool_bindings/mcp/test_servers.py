@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from sandbox.values import json_size
-from tool_bindings import AbortSignal, ToolRegistry, blocks_text
+from tool_bindings import AbortSignal, Accept, Block, ToolRegistry, blocks_text, text_block
+from tool_bindings.attachments import attachments
 from tool_bindings.mcp import (
     McpConfigError,
     McpStartError,
@@ -196,6 +199,41 @@ async def test_numbers_are_exact_and_nan_fails_its_call_at_once(behave):
         assert 10**30 == (await opened.call("mcp__big__x")).value["structuredContent"]["n"]
         message = (await opened.call("mcp__bad__x")).error.message
         assert "refused 'x': not JSON" in message
+
+
+async def test_pictures_are_shown_in_their_places_and_only_named_in_blocks(behave):
+    async with behave(s=("picture", {})) as opened:
+        result = await opened.call("mcp__s__x")
+        assert ["text", "image", "text", "image"] == [block["type"] for block in result.content]
+        assert "after" == result.content[2]["text"]
+        assert ("image/png", 18) == (
+            result.content[1]["attachment"]["mediaType"],
+            result.content[1]["attachment"]["bytes"],
+        )
+        image = attachments.find(result.content[1])
+        assert image.data.startswith(b"\x89PNG")
+        assert "image/png" == result.value["content"][1]["mimeType"]
+        assert image.data == base64.b64decode(result.value["content"][1]["data"])
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        Accept(content=[text_block("other")]),
+        Accept(value={"content": [{"type": "text", "text": "other"}]}),
+        Block([text_block("other")]),
+    ],
+)
+async def test_what_a_policy_makes_of_a_result_beats_its_pictures(behave, decision):
+    """spec/tests 153."""
+
+    async def decide(call, result, proceed):
+        return decision
+
+    async with behave(s=("picture", {})) as opened:
+        opened.registry.on_post_execute(decide)
+        result = await opened.call("mcp__s__x")
+        assert [text_block("other")] == list(result.content)
 
 
 async def test_a_refused_call_and_a_tool_that_needs_a_task_say_so(behave):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import itertools
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +87,33 @@ def root(tmp_path):
     directory = tmp_path / "root"
     directory.mkdir()
     return directory
+
+
+ORDINARY_USER = 65534
+_PR_SET_DUMPABLE = 4
+
+
+@pytest.fixture
+def permissions_count(root):
+    """Give a block in which file permissions hold for us even if we are root; the files become ours."""
+
+    @contextlib.contextmanager
+    def permissions_count():
+        if os.geteuid() != 0:
+            yield
+            return
+        for path in (root, *root.iterdir()):
+            os.chown(path, ORDINARY_USER, ORDINARY_USER, follow_symlinks=False)
+        # Of the whole process, so also of the threads that tools run in.
+        os.seteuid(ORDINARY_USER)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+            # Another user may not be looked into; we may again.
+            ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+    return permissions_count
 
 
 @pytest.fixture

@@ -158,10 +158,12 @@ async def test_binary_and_invalid_utf8_are_not_text(tools, root, content):
     assert (await tools.error("read", file_path="a.bin")).code == "FS_NOT_TEXT"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-async def test_unreadable_file_is_permission_denied(tools, root):
+async def test_unreadable_file_is_permission_denied(tools, root, permissions_count):
     (root / "a.txt").touch(mode=0o000)
-    assert (await tools.error("read", file_path="a.txt")).code == "FS_PERMISSION_DENIED"
+    (root / "b.txt").write_text("x\n")
+    with permissions_count():
+        assert (await tools.error("read", file_path="a.txt")).code == "FS_PERMISSION_DENIED"
+        assert not (await tools.dispatch("read", file_path="b.txt")).is_error
 
 
 async def test_name_that_is_not_utf8_can_be_read_and_is_shown_replaced(tools, root):

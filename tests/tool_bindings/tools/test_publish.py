@@ -94,14 +94,18 @@ def test_reader_sees_the_old_or_the_new_file_and_nothing_between(directory, root
     stop = threading.Event()
     seen = set()
 
+    reading = threading.Event()
+
     def read():
         while not stop.is_set():
             data = (root / "a").read_bytes()
             seen.add((len(data), len(set(data))))
+            reading.set()
 
     thread = threading.Thread(target=read)
     thread.start()
     try:
+        assert reading.wait(60)
         for turn in range(10):
             put(directory, "a", str(turn % 10).encode() * 100_000)
     finally:
@@ -125,9 +129,9 @@ def test_locks_of_one_target_exclude_and_of_two_do_not():
     with locks.hold("same"):
         thread = threading.Thread(target=second)
         thread.start()
-        assert entered.wait(10)
+        assert entered.wait(60)
         order.append("first")
-    thread.join(10)
+    thread.join(60)
     assert order == ["other", "first", "second"]
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from codemode.cli.depth import depth_of
+from codemode.depth import depth_of
 
 
 def nested(levels):

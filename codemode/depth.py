@@ -1,6 +1,6 @@
-"""How deep JSON on the command line may be nested.
+"""How deep JSON may be nested where another program reads or writes the text: most parsers recurse.
 
-The Python API has no bound; here another program reads or writes the text, and most parsers recurse.
+The Python API has no bound. The MCP server has a lower one of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sandbox.values import JsonValue
 
 MAX_DEPTH: Final = 500
-"""Levels of lists and objects."""
+"""Levels of lists and objects, on the command line."""
 
 
 def depth_of(value: JsonValue) -> int:
