@@ -48,6 +48,8 @@ TRIVIAL_PROGRAM: Final = "return 1"
 _ROUND_TRIPS: Final = 200
 _FORKS: Final = 5
 _POLL_SECONDS: Final = 0.002
+_PARK_SECONDS: Final = 60.0
+"""Arbitrary; parking a worker takes some milliseconds."""
 QUIET_SECONDS: Final = 0.03
 """After a worker is parked: what the fork server does last must not run into the measurement."""
 
@@ -159,8 +161,15 @@ async def run_seconds(service: CodeService, source: str, *, abort: AbortSignal |
 
 
 async def wait_parked(service: CodeService) -> None:
-    """Return when as many workers wait as are wanted, and the machine has had a moment to go quiet."""
+    """Return when as many workers wait as are wanted, and the machine has had a moment to go quiet.
+
+    Raises:
+        BenchmarkError: They do not come.
+    """
     pool = service._sandbox._pool  # noqa: SLF001  # nothing public says that a worker is ready
-    while pool._starting or len(pool._parked) < pool._parked_wanted:  # noqa: SLF001, ASYNC110  # no event either
-        await trio.sleep(_POLL_SECONDS)
+    with trio.move_on_after(_PARK_SECONDS) as waiting:
+        while pool._starting or len(pool._parked) < pool._parked_wanted:  # noqa: SLF001, ASYNC110  # no event
+            await trio.sleep(_POLL_SECONDS)
+    if waiting.cancelled_caught:
+        raise BenchmarkError(f"no worker was ready after {_PARK_SECONDS:g} seconds")
     await trio.sleep(QUIET_SECONDS)

@@ -162,8 +162,7 @@ class Bridge:
             "name": call.member,
             "arguments": call.arguments,
         }
-        if self._sink.wanted:
-            self._sink.record("tool/code-dispatch-start", event)
+        text = self._sink.dispatch_started(event)
         record.status = "unknown"
         dispatch = self._registry.begin(
             call.member,
@@ -186,25 +185,24 @@ class Bridge:
         await dispatch.execute()
         if call.scope.cancel_called:
             with trio.CancelScope(shield=True):
-                return await self._finish(dispatch, event, record, number)
-        return await self._finish(dispatch, event, record, number)
+                return await self._finish(dispatch, event, text, record, number)
+        return await self._finish(dispatch, event, text, record, number)
 
     async def _finish(
-        self, dispatch: Dispatch, event: dict[str, JsonValue], record: CallRecord, number: int
+        self, dispatch: Dispatch, event: dict[str, JsonValue], text: bytes, record: CallRecord, number: int
     ) -> ToolResult:
         result = await dispatch.finish()
         self._commit(record, dispatch, result, number)
         if self._sink.wanted:
-            end = {
-                **event,
+            ending = {
                 "isError": result.is_error,
                 "content": result.content,
                 **self._sink.annotation(dispatch, result),
             }
             if self._log_shaper is None:
-                self._sink.record("tool/code-dispatch", end)
+                self._sink.dispatch_ended(event, text, ending)
             else:
-                await self._log_shaper.record(end)
+                await self._log_shaper.record({**event, **ending})
         return result
 
     def _commit(self, record: CallRecord, dispatch: Dispatch, result: ToolResult, number: int) -> None:

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from codemode.session_events import APPEND
+from codemode.session_events import APPEND, DISPATCH_END, DISPATCH_START
+from sandbox.values import encode
 from tool_bindings.annotated import DEFAULT_POLICY, EVENT_FIELD, observed
 
 if TYPE_CHECKING:
@@ -64,17 +65,43 @@ class EventSink:
         """Return the number of a turn that is about to start."""
         return next(self._turns) if self._log is None else self._log.next_turn
 
-    def record(self, name: str, data: dict[str, Any]) -> None:
-        """Record one of the events of a nested call, of which there are many: as `emit`, but cheap.
+    def dispatch_started(self, event: dict[str, Any]) -> bytes:
+        """Record the start of a nested call; return what `dispatch_ended` wants back.
 
         Args:
-            name: The event's type.
-            data: Lossless JSON in the type's shape, which does not change any more.
+            event: The event's data: lossless JSON in its type's shape, which does not change any more.
         """
-        if self._log is None or self._listener is not None or self._masker is not None:
-            self.emit(name, data)
-        else:
-            self._log.record(name, data)
+        if self._just_writes():
+            text = encode(event)
+            assert self._log is not None, "what just writes has a log"
+            self._log.append_dispatch(DISPATCH_START, event, text)
+            return text
+        if self.wanted:
+            self.emit(DISPATCH_START, event)
+        return b""
+
+    def dispatch_ended(self, event: dict[str, Any], text: bytes, ending: dict[str, Any]) -> None:
+        """Record the end of a nested call.
+
+        Args:
+            event: The data of its start.
+            text: What `dispatch_started` returned.
+            ending: What the data of its end has besides.
+        """
+        if text and self._just_writes():
+            assert self._log is not None, "what just writes has a log"
+            self._log.append_dispatch(DISPATCH_END, event, text[:-1] + b"," + encode(ending)[1:])
+        elif self.wanted:
+            self.emit(DISPATCH_END, {**event, **ending})
+
+    def _just_writes(self) -> bool:
+        """Whether events of nested calls, of which there are many, can go to the file as text at once."""
+        return (
+            self._log is not None
+            and self._listener is None
+            and self._masker is None
+            and self._log.only_writes
+        )
 
     def emit(
         self, name: str, data: Mapping[str, Any], *, surface: bool = False, sources: list[int] | None = None

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 _SUBSTITUTES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
     (("open", "pathlib", "shutil", "tempfile", "fileinput"), ("read", "write")),
-    (("os", "glob", "fnmatch"), ("glob", "grep", "read")),
+    (("os",), ("glob", "grep", "read", "bash")),
+    (("glob", "fnmatch"), ("glob", "grep", "read")),
     (("subprocess", "pty", "sh", "pexpect", "signal"), ("bash", "terminal_open")),
     (
         ("requests", "urllib.request", "http", "httpx", "aiohttp", "socket", "urllib3", "bs4", "websockets"),

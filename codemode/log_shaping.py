@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 
+from codemode.session_events import DISPATCH_END
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
@@ -77,11 +79,11 @@ class LogShaper:
                 )
                 shaped = await listener(entry)
                 content = content if shaped is None else list(shaped)
-            self._sink.emit("tool/code-dispatch", {**event, "content": content})
+            self._sink.emit(DISPATCH_END, {**event, "content": content})
         except Exception:
             _logger.exception(
                 "a log listener failed on call %s; the original is recorded", event["subCallId"]
             )
-            self._sink.emit("tool/code-dispatch", event)
+            self._sink.emit(DISPATCH_END, event)
         finally:
             self._room.release()

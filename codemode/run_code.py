@@ -29,7 +29,7 @@ from tool_bindings.errors import HarnessError
 from tool_bindings.registry import RUN_CODE, ToolRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from codemode.events import EventSink
     from codemode.helpers import ProgressListener
@@ -80,6 +80,8 @@ class RunRequest:
     stop: Stop
     on_progress: ProgressListener | None = None
     on_log: LogListener | None = None
+    on_accepted: Callable[[], object] | None = None
+    """Called when the program is on its way, or has to wait; not at all for one that is never sent."""
     scope: Scope | None = None
     token: DispatchToken | None = None
     bridge: Bridge | None = None
@@ -178,7 +180,11 @@ class RunCodeTool:
             program = Program(source, (tools, helpers.namespace(tools.name)), hints_for(request.tools))
             try:
                 request.outcome = await self._sandbox.run(
-                    program, limits=request.limits, stop=request.stop, on_log=request.on_log
+                    program,
+                    limits=request.limits,
+                    stop=request.stop,
+                    on_log=request.on_log,
+                    on_accepted=request.on_accepted,
                 )
             except SandboxError as error:
                 request.error = error

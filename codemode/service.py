@@ -206,17 +206,30 @@ class CodeService:
         )
         request.token = dispatch.token
         result: ToolResult | None = None
-        turn.begin()
+        policies = self._registry.policies(None)
+        if policies.before or policies.around:
+            # They may take their time, or write events of their own.
+            turn.begin()
         try:
             async with open_background_nursery() as nursery:
-                nursery.start_soon(_stop_when_cancelled, request.stop)
+                request.on_accepted = lambda: self._accepted(turn, request, nursery)
                 await dispatch.prepare()
                 await dispatch.execute()
+                turn.begin()
                 result = await dispatch.finish()
                 turn.annotate(dispatch, result)
         finally:
             turn.end(result)
         return result
+
+    @staticmethod
+    def _accepted(turn: Turn, request: RunRequest, nursery: trio.Nursery) -> None:
+        """Do what need not be done before the program is sent, while its worker gets going."""
+        nursery.start_soon(_stop_when_cancelled, request.stop)
+        try:
+            turn.begin()
+        except Exception as error:  # noqa: BLE001  # what it is, `begin` says again when the run has settled
+            request.stop.request(f"its turn could not be recorded: {error}")
 
     async def call(
         self,

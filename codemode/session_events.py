@@ -24,6 +24,8 @@ SAFE_INTEGER: Final = 2**53 - 1
 
 HEADER: Final = "session/header"
 LOSS: Final = "session/loss"
+DISPATCH_START: Final = "tool/code-dispatch-start"
+DISPATCH_END: Final = "tool/code-dispatch"
 APPEND: Final[Mapping[str, Any]] = {"kind": "append"}
 """The `surfaceOp` of an event that adds itself at the end of the surface."""
 
@@ -179,8 +181,8 @@ EVENT_TYPES: Final[Mapping[str, EventType]] = {
     "tool/result": EventType(
         {**_STEP, "message": _result_message}, {"error": _error_info, "meta": _anything}, surface=True
     ),
-    "tool/code-dispatch-start": EventType(_DISPATCH),
-    "tool/code-dispatch": EventType({**_DISPATCH, "isError": _flag, "content": _blocks}),
+    DISPATCH_START: EventType(_DISPATCH),
+    DISPATCH_END: EventType({**_DISPATCH, "isError": _flag, "content": _blocks}),
     "request/header": EventType({"header": _object, "reason": _text}),
     "todo/write": EventType({"todos": _list}),
     "plan/mode": EventType({"active": _flag}),

@@ -205,35 +205,30 @@ class SessionLog:
         self._before_append()
         return self._append(type, data, surface_op, source_event_seqs)
 
-    def record(self, type: str, data: dict[str, Any]) -> int:  # noqa: A002  # as for append
-        """Add one event off the surface whose shape is certain, and return its seq.
+    @property
+    def only_writes(self) -> bool:
+        """Whether an event only has to get into the file: nobody observes, nothing is kept, nothing is wrong."""
+        return not (self._observers or self._closed or self._pending) and self._memory is None
 
-        `append` for the two events of every nested call, which this package builds itself from values that are
-        lossless already: without a reader at hand nothing is copied or checked but the order.
+    def append_dispatch(self, type: str, identity: Mapping[str, Any], text: bytes) -> None:  # noqa: A002  # as for append
+        """Add one of the two events of a nested call, written out by the caller; the cheap way of `append`.
+
+        Only while the log `only_writes`.
 
         Args:
-            type: The event's type.
-            data: Its content. It must not change afterwards.
+            type: `tool/code-dispatch-start` or `tool/code-dispatch`.
+            identity: At least its `rootCallId`, `parentCallId`, `subCallId` and `name`.
+            text: Its whole `data`, as `encode` writes it.
 
         Raises:
             SessionOrderError: The event cannot stand here.
-            SessionLogError: As for `append`.
         """
-        if self._memory is not None or self._observers or self._pending is not None or self._closed:
-            return int(self.append(type, data)["seq"])
         self._before_append()
+        state = self._state
+        time_ms = max(state.last_time, self._clock())
         seq = self._next_seq()
-        event: SessionEvent = {
-            "type": type,
-            "seq": seq,
-            "time": max(self._state.last_time, self._clock()),
-            "data": data,
-        }
-        if EVENT_TYPES[type].ignorable:
-            event["ignorable"] = True
-        self._state.accept(event)
-        self._store(event)
-        return seq
+        state.accept_dispatch(type, identity, time_ms)
+        self._write(type, seq, b'{"type":"%b","seq":%d,"time":%d,"data":%b}\n' % (type.encode(), seq, time_ms, text))
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with every event from now on; return what ends that. Its errors are contained."""
@@ -437,14 +432,18 @@ class SessionLog:
             return
         if self._pending is not None:
             # The record that states the earlier loss comes first, and could not be written just now.
-            self._lose(event, self._pending.reason)
+            self._lose(event["seq"], self._pending.reason)
             return
+        self._write(event["type"], event["seq"], _line(event))
+
+    def _write(self, name: str, seq: int, line: bytes) -> None:
+        assert self._file is not None, "only a log with a file is written"
         try:
-            self._file.append(_line(event))
+            self._file.append(line)
         except OSError as error:
-            self._lose(event, reason(error))
+            self._lose(seq, reason(error))
             return
-        if self._sync == "event" or (self._sync == "turn" and event["type"] == "turn/end"):
+        if self._sync == "event" or (self._sync == "turn" and name == "turn/end"):
             self._sync_file()
 
     def _sync_file(self) -> None:
@@ -454,9 +453,9 @@ class SessionLog:
         except OSError as error:
             _logger.warning("event log not synced to disk: %s", reason(error))
 
-    def _lose(self, event: SessionEvent, why: str) -> None:
+    def _lose(self, seq: int, why: str) -> None:
         if self._pending is None:
-            self._pending = Loss(event["seq"], 1, why)
+            self._pending = Loss(seq, 1, why)
             self.losses.append(self._pending)
             _logger.warning("event log cannot be written: %s", why)
         else:

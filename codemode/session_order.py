@@ -13,10 +13,18 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from codemode.session_events import APPEND, HEADER, LOSS, SessionEvent, SessionOrderError
+from codemode.session_events import (
+    APPEND,
+    DISPATCH_END,
+    DISPATCH_START,
+    HEADER,
+    LOSS,
+    SessionEvent,
+    SessionOrderError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 @dataclasses.dataclass(slots=True)
@@ -30,12 +38,6 @@ class OpenTurn:
     """Calls the model asked for that have no result yet, by call id: seq of the message that asked."""
     called: dict[str, int] = dataclasses.field(default_factory=dict)
     """Calls that were started and have no result yet, by call id: seq of the `tool/call`."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Dispatch:
-    parent: str
-    name: str
 
 
 class SessionState:
@@ -59,7 +61,8 @@ class SessionState:
         self.surface: list[int] = []
         """Seqs of the events the model's messages derive from, in order."""
         self._results: set[int] = set()
-        self._running: dict[str, dict[str, _Dispatch]] = {}
+        self._running: dict[str, dict[str, tuple[str, str]]] = {}
+        """Nested calls that have not ended, by root call and id: parent and name of each."""
         self._known: dict[str, set[str]] = {}
         self._handlers: dict[str, Callable[[dict[str, Any], SessionEvent], None]] = {
             HEADER: self._header,
@@ -71,8 +74,8 @@ class SessionState:
             "assistant/message": self._assistant,
             "tool/call": self._call,
             "tool/result": self._result,
-            "tool/code-dispatch-start": self._dispatch_start,
-            "tool/code-dispatch": self._dispatch_end,
+            DISPATCH_START: self._dispatch_start,
+            DISPATCH_END: self._dispatch_end,
         }
 
     def accept(self, event: SessionEvent) -> None:
@@ -91,6 +94,25 @@ class SessionState:
             self._change_surface(event, shadowed)
         self.next_seq = event["seq"] + 1
         self.last_time = max(self.last_time, event["time"])
+
+    def accept_dispatch(self, name: str, identity: Mapping[str, Any], time_ms: int) -> None:
+        """Take the start or the end of a nested call as the next event: `accept` for the most frequent ones.
+
+        Args:
+            name: The event's type.
+            identity: At least the ids and the name of the call.
+            time_ms: When it happened.
+
+        Raises:
+            SessionOrderError: It cannot follow the events before it.
+        """
+        assert self.next_seq is not None, "a log begins with its header"
+        if name == DISPATCH_START:
+            self._dispatch_start(identity)
+        else:
+            self._dispatch_end(identity)
+        self.next_seq += 1
+        self.last_time = max(self.last_time, time_ms)
 
     def skip(self, count: int) -> None:
         """Take note that the next `count` events were lost."""
@@ -216,7 +238,7 @@ class SessionState:
         self._running.pop(call_id, None)
         self._known.pop(call_id, None)
 
-    def _dispatch_start(self, data: dict[str, Any], _event: SessionEvent) -> None:
+    def _dispatch_start(self, data: Mapping[str, Any], _event: SessionEvent | None = None) -> None:
         root, parent, sub = data["rootCallId"], data["parentCallId"], data["subCallId"]
         if root not in self._running:
             if not self.partial:
@@ -231,9 +253,9 @@ class SessionState:
         if sub in known:
             raise SessionOrderError(f"nested call {sub!r} starts a second time")
         known.add(sub)
-        self._running[root][sub] = _Dispatch(parent, data["name"])
+        self._running[root][sub] = (parent, data["name"])
 
-    def _dispatch_end(self, data: dict[str, Any], _event: SessionEvent) -> None:
+    def _dispatch_end(self, data: Mapping[str, Any], _event: SessionEvent | None = None) -> None:
         root, sub = data["rootCallId"], data["subCallId"]
         started = self._running.get(root, {}).get(sub)
         if started is None:
@@ -242,7 +264,7 @@ class SessionState:
             raise SessionOrderError(
                 f"nested call {sub!r} ends under root {root!r} without having started there"
             )
-        if started != _Dispatch(data["parentCallId"], data["name"]):
+        if started != (data["parentCallId"], data["name"]):
             raise SessionOrderError(
                 f"nested call {sub!r} ends with another parent or name than it started with"
             )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Turn:
-    """Records one call. `begin` once, then `end` once.
+    """Records one call. `begin` first, which counts once, then `end` once.
 
     Args:
         sink: Where events go.
@@ -33,11 +33,12 @@ class Turn:
         self._arguments = arguments
         self._step: dict[str, int] = {}
         self._call_event = 0
+        self._is_open = False
         self._annotation: dict[str, Any] = {}
 
     def begin(self) -> None:
         """Open turn and step, and record the request and the call."""
-        if not self._sink.wanted:
+        if self._is_open or not self._sink.wanted:
             return
         try:
             arguments = values.encode(values.snapshot(self._arguments)).decode("ascii")
@@ -54,6 +55,7 @@ class Turn:
         self._call_event = self._sink.emit(
             "tool/call", {**self._step, "callId": self._call_id, "name": self._name, "arguments": arguments}
         )
+        self._is_open = True
 
     def annotate(self, call: Dispatch, result: ToolResult) -> None:
         """Note what the result's event will say about its meaning. Before `end`, if at all."""
@@ -66,7 +68,7 @@ class Turn:
         Args:
             result: How the call ended; None when it was cancelled from outside before it could.
         """
-        if not self._sink.wanted:
+        if not self._is_open:
             return
         self._sink.emit("tool/result", self._result_data(result), surface=True, sources=[self._call_event])
         for context in () if result is None else result.additional_contexts:

@@ -33,8 +33,10 @@ _SHOWN_AS = (
     ("'FrozenList'", "'list'"),
     ("not FrozenDict", "not dict"),
     ("not FrozenList", "not list"),
+    ("'_asyncio.Task'", "'Task'"),
 )
-"""Tool results are dicts and lists to a program; the names of their classes would only puzzle its author."""
+"""Tool results are dicts and lists to a program, and tasks are `asyncio.Task`; other names would only puzzle
+its author."""
 
 
 class Frame(NamedTuple):

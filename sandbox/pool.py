@@ -86,6 +86,10 @@ class WorkerPool:
         self._parked.append(worker)
         self._refill()
 
+    def has_parked(self) -> bool:
+        """Return whether a worker is parked, as far as is known."""
+        return bool(self._parked)
+
     async def take(self, budget: WorkerBudget) -> Worker:
         """Return a worker that nobody else has, and have the next one prepared.
 

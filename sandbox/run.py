@@ -13,6 +13,8 @@ when it has to wait, another reader takes over and the first one becomes that ca
 from __future__ import annotations
 
 import math
+import select
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,6 +49,12 @@ _METER_SECONDS: Final = 0.01
 _UNITS_PER_TURN: Final = 256
 """Frames, messages and 4 KiB pieces of frames a reader takes before it lets other tasks run. About 2 ms."""
 _UNIT_BYTES: Final = 4096
+_UNITS_PER_BRIEF_WAIT: Final = 8
+_BRIEF_WAIT_MILLISECONDS: Final = 1
+"""Longest time a reader keeps other tasks waiting for a frame that is about to come; the least poll knows."""
+_QUICK_SECONDS: Final = 0.0005
+"""A program that answers within this is waited for briefly the next time. Arbitrary: a few times what the
+next call of a loop takes."""
 
 _SHORTEST_GRACE_SECONDS: Final = 0.01
 """Least time between two reports of a stuck call, so that a grace of 0 is no busy loop. Arbitrary."""
@@ -93,8 +101,14 @@ class Run:
         on_log: LogListener | None,
         on_stuck_call: StuckCallListener,
         grace_seconds: float,
+        is_alone: Callable[[], bool],
     ) -> None:
         self._worker = worker
+        self._is_alone = is_alone
+        self._is_quick = False
+        """Whether the worker's last frame came so soon that the next one is waited for briefly."""
+        self._poll = select.poll()
+        self._poll.register(worker.socket, select.POLLIN)
         self._program = program
         self._limits = limits
         self._on_log = on_log
@@ -136,10 +150,14 @@ class Run:
         """Whether the program came to its own end, as opposed to having been ended."""
         return self._done is not None
 
-    async def settle(self, stop: Stop) -> Outcome:
+    async def settle(self, stop: Stop, on_sent: Callable[[], object] | None = None) -> Outcome:
         """Run to the program's end and to that of its calls, and return the outcome.
 
         The worker has been killed by then, but need not be gone yet, except where its status counts.
+
+        Args:
+            stop: A way to end the run from outside.
+            on_sent: Called when the worker has the program and nothing that it says has been heard yet.
         """
         began = ended = trio.current_time()
         compute_seconds = 0.0
@@ -149,6 +167,8 @@ class Run:
                     stop.listen(lambda: self._fail("abort", stop.reason))
                     self._outgoing.append(_run_message(self._program, self._limits))
                     self._flush()
+                    if on_sent is not None:
+                        on_sent()
                     self._tasks.start_soon(self._read, iter(()))
                     self._deadline = began + self._limits.wall_seconds
                     await self._wait_ended()
@@ -287,11 +307,15 @@ class Run:
         """Return the next frame's payload, None at the end of the wire."""
         sock = self._worker.socket
         while (payload := self._frames.next_payload()) is None:
+            if self._is_quick:
+                self._wait_briefly()
             try:
                 data = sock.recv(_RECEIVE_BYTES)
             except BlockingIOError:
                 self._units = 0
+                began = time.perf_counter()
                 await trio.lowlevel.wait_readable(sock)
+                self._is_quick = self._is_alone() and time.perf_counter() - began < _QUICK_SECONDS
                 continue
             if not data:
                 return None
@@ -304,6 +328,21 @@ class Run:
         if self._units > _UNITS_PER_TURN:
             await self._rest()
         return payload
+
+    def _wait_briefly(self) -> None:
+        """Wait a moment for the next frame without giving way to other tasks.
+
+        Going through the scheduler for every frame would double what a short call costs. Only for the only run,
+        while its program answers at once, and every few frames other tasks have their turn.
+        """
+        self._units += _UNITS_PER_BRIEF_WAIT
+        self._is_quick = self._is_alone() and not self._sending
+        if not self._is_quick or self._units > _UNITS_PER_TURN:
+            return
+        self._worker.placement.follow()
+        began = time.perf_counter()
+        self._poll.poll(_BRIEF_WAIT_MILLISECONDS)
+        self._is_quick = time.perf_counter() - began < _QUICK_SECONDS
 
     async def _decode(self, payload: bytes) -> Iterator[Any]:
         if len(payload) > _THREAD_DECODE_BYTES:

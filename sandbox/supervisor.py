@@ -22,10 +22,11 @@ from sandbox.run import LogListener, Run, Stop, StuckCallListener
 from sandbox.vocabulary import Failure, HostCall, Outcome, Program, SandboxSettings, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from sandbox.isolation.report import StepReport
     from sandbox.limits import Limits
+    from sandbox.workers import Worker
 
 __all__ = ["Sandbox", "SandboxStatistics", "Stop", "open_sandbox", "open_sandbox_with_walls"]
 
@@ -52,6 +53,8 @@ class Sandbox:
         self._on_stuck_call = on_stuck_call
         self._slots = trio.Semaphore(settings.max_concurrent_runs)
         self._stops: set[Stop] = set()
+        self._workers: set[Worker] = set()
+        """Those that run a program."""
         self._quiet: trio.Event | None = None
         self._queued = 0
         self._running = 0
@@ -74,6 +77,7 @@ class Sandbox:
         limits: Limits | None = None,
         stop: Stop | None = None,
         on_log: LogListener | None = None,
+        on_accepted: Callable[[], object] | None = None,
     ) -> Outcome:
         """Run one program in a worker of its own, from the first instruction to quiescence.
 
@@ -85,6 +89,8 @@ class Sandbox:
             limits: This run's bounds; by default the sandbox's own. Nothing may be looser than those.
             stop: A way to end the run from outside; it then settles as `abort`.
             on_log: Gets printed text as it arrives, in pieces.
+            on_accepted: Called once, when the program has been sent to its worker, or has to wait for one:
+                what only has to be done before the first call, while the worker has its own things to do.
 
         Returns:
             How the run ended; what the program did wrong is its `failure`.
@@ -106,12 +112,15 @@ class Sandbox:
             )
         stop = stop or Stop()
         self._stops.add(stop)
+        if on_accepted is not None and not (self._slots.value and self._pool.has_parked()):
+            on_accepted()
+            on_accepted = None
         try:
             if not await self._wait_slot(stop):
                 return _unstarted(Failure("abort", stop.reason))
             self._running += 1
             try:
-                return await self._run(program, limits, stop, on_log)
+                return await self._run(program, limits, stop, on_log, on_accepted)
             finally:
                 self._running -= 1
                 self._completed += 1
@@ -138,7 +147,14 @@ class Sandbox:
             return False
         return True
 
-    async def _run(self, program: Program, limits: Limits, stop: Stop, on_log: LogListener | None) -> Outcome:
+    async def _run(
+        self,
+        program: Program,
+        limits: Limits,
+        stop: Stop,
+        on_log: LogListener | None,
+        on_accepted: Callable[[], object] | None,
+    ) -> Outcome:
         worker = await self._pool.take(WorkerBudget.of(limits))
         run = Run(
             worker,
@@ -147,17 +163,26 @@ class Sandbox:
             on_log=on_log,
             on_stuck_call=self._on_stuck_call,
             grace_seconds=self._settings.grace_seconds,
+            is_alone=self._is_alone,
         )
+        for other in self._workers:
+            other.placement.let_go()
+        self._workers.add(worker)
         try:
-            outcome = await run.settle(stop)
+            outcome = await run.settle(stop, on_accepted)
         except BaseException:
             await self._pool.retire(worker)
             raise
+        finally:
+            self._workers.remove(worker)
         if run.reported_its_end:
             await self._pool.discard(worker)
         else:
             await self._pool.retire(worker)
         return outcome
+
+    def _is_alone(self) -> bool:
+        return len(self._workers) == 1
 
     async def close(self) -> None:
         """Stop what runs or waits, and wait until it is settled. `open_sandbox` calls it at its end."""

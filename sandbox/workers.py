@@ -18,6 +18,7 @@ from sandbox import wire
 from sandbox.errors import WireProtocolError, WorkerStartError
 from sandbox.isolation.report import StepReport
 from sandbox.meter import CpuMeter, pid_of
+from sandbox.placement import Placement
 
 if TYPE_CHECKING:
     import socket
@@ -37,6 +38,7 @@ class Worker:
         self.budget = budget
         self.socket = wire_socket
         self.steps: tuple[StepReport, ...] = ()
+        self.placement: Placement
         self.exit_status: int | None = None
         """Exit code, negative for a signal; None when the fork server died before it could tell."""
         self._pidfd = -1
@@ -103,6 +105,7 @@ class Worker:
         if pid is None:
             raise WorkerStartError("a worker ended while it was being set up")
         self._meter = CpuMeter(pid)
+        self.placement = Placement(pid)
         self._idle_cpu_seconds = self._used_seconds = self._meter.read() or 0.0
 
     async def _first_message(self) -> object:

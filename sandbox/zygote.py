@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sandbox.isolation import plan, privileges, rlimits
 from sandbox.isolation.report import StepReport
 from sandbox.worker import main as worker_main
+from sandbox.worker.warmup import warm_up
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -54,6 +55,7 @@ def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> 
     language = importlib.import_module(
         "sandbox.worker.restricted" if language_wall else "sandbox.worker.plain"
     )
+    warm_up(language)
     # Nothing that is loaded by now is ever freed, so no collection need look at it: in each process forked
     # from this one it would touch, and so copy, all our pages. Nor is anything collected before: what that
     # frees leaves holes in those pages, which the first objects of every worker would fill.

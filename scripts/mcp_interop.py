@@ -46,13 +46,13 @@ log = await text(tools.mcp__git__git_log(repo_path=REPOSITORY, max_count=1))
 
 await tools.mcp__fs__write_file(path=FOLDER + "/note.txt", content="first line\\nsecond line\\n")
 note = await text(tools.mcp__fs__read_text_file(path=FOLDER + "/note.txt", head=1))
-listing = await text(tools.mcp__fs__list_directory(path=FOLDER))
+listing = await text(tools.fs.list_directory(path=FOLDER))
 
 await tools.mcp__memory__create_entities(entities=[
     {"name": "repository", "entityType": "place", "observations": [status.splitlines()[0], note]}])
-graph = structured(await tools.mcp__memory__read_graph())
+graph = structured(await tools["memory/read_graph"]())
 
-total = await text(tools["mcp__everything__get-sum"](a=len(listing.splitlines()), b=len(graph["entities"])))
+total = await text(tools.everything.get_sum(a=len(listing.splitlines()), b=len(graph["entities"])))
 echo = await text(tools.mcp__everything__echo(message=note))
 
 return {
@@ -122,12 +122,14 @@ def check(place: Path) -> int:
 
 def install(place: Path) -> None:
     """Install what is not there yet."""
-    if not (place / "py").exists():
-        venv.create(place / "py", with_pip=True)
-        run([f"{place}/py/bin/pip", "install", "--quiet", "--disable-pip-version-check", *PYPI])
-    if not (place / "node_modules").exists():
-        (place / "package.json").write_text('{"private": true, "type": "module"}', encoding="utf-8")
-        run(["npm", "install", "--silent", "--no-audit", "--no-fund", *NPM, NPM_CLIENT], cwd=place)
+    complete = place / "complete"
+    if complete.exists():
+        return
+    venv.create(place / "py", with_pip=True)
+    run([f"{place}/py/bin/pip", "install", "--quiet", "--disable-pip-version-check", *PYPI])
+    (place / "package.json").write_text('{"private": true, "type": "module"}', encoding="utf-8")
+    run(["npm", "install", "--silent", "--no-audit", "--no-fund", *NPM, NPM_CLIENT], cwd=place)
+    complete.touch()
 
 
 def check_servers(place: Path) -> bool:

@@ -17,6 +17,15 @@ settings.register_profile("patient", _PATIENT, derandomize=True, database=None)
 settings.load_profile("patient")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """End the run after a test that hung: it is torn out of its event loop, and no other can be opened."""
+    report = yield
+    if report.failed and "from pytest-timeout" in report.longreprtext:
+        item.session.shouldfail = "a test hung"
+    return report
+
+
 def pytest_terminal_summary(terminalreporter):
     """Say of what needs something of the machine how much was not run: skipped tests are no evidence."""
     ran, skipped = Counter(), Counter()

@@ -34,7 +34,7 @@ class Classes:
 
     def __init__(self, taken: Collection[str]) -> None:
         self._taken = frozenset(taken)
-        self._claimed: set[str] = set()
+        self._claimed = set(taken)
         # By number: the names that its users would give it; then the one body of each that is kept.
         self._names: list[list[str]] = []
         self._bodies: dict[int, str] = {}

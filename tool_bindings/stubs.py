@@ -12,6 +12,7 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -35,7 +36,16 @@ _LIST_LEVELS: Final = 180
 _NAME_CHARS: Final = 120
 """Characters of a name that are put in camel case; more never show."""
 
-_SYMBOLS: Final = ("Any", "Generic", "Literal", "NotRequired", "Protocol", "TypedDict", "TypeVar")
+_SYMBOLS: Final = (
+    "Annotated",
+    "Any",
+    "Generic",
+    "Literal",
+    "NotRequired",
+    "Protocol",
+    "TypedDict",
+    "TypeVar",
+)
 
 _SCALARS: Final = {"string": "str", "number": "float", "integer": "int", "boolean": "bool", "null": "None"}
 
@@ -61,15 +71,11 @@ def signature(definition: ToolDefinition) -> str:
 def render_stubs(definitions: Iterable[ToolDefinition]) -> str:
     """Write the stub text of a set of tools."""
     writer = _Writer(classes=True)
-    members: list[str] = []
-    has_method = False
-    for definition in sorted(definitions, key=lambda each: each.name):
-        member, is_method = _member(writer, definition)
-        members.append(member)
-        has_method = has_method or is_method
+    members = [_read(writer, definition) for definition in sorted(definitions, key=lambda each: each.name)]
+    members = _with_shared_notes(writer, members)
     writer.symbols.add("Protocol")
-    body = [] if has_method else ["  pass"]
-    protocol = "\n".join(["class Tools(Protocol):", *body, *members])
+    body = [] if any(member.is_method for member in members) else ["  pass"]
+    protocol = "\n".join(["class Tools(Protocol):", *body, *map(_member_text, members)])
     symbols = ", ".join(symbol for symbol in _SYMBOLS if symbol in writer.symbols)
     given = [text for name, text in _GIVEN_CLASSES.items() if name in writer.given]
     blocks = [f"from typing import {symbols}", _ERROR_CLASS, *given, *writer.classes.resolve([protocol])]
@@ -99,27 +105,85 @@ _TAKEN: Final = (*_SYMBOLS, *_GIVEN_CLASSES, "T", "ToolCallError", "Tools")
 class _Parameter(NamedTuple):
     """One parameter of a method, and what its schema says about it."""
 
-    text: str
-    note: str
+    name: str
+    type: str = ""
+    note: str = ""
+    is_optional: bool = False
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {self.type}" if self.type else self.name
+        return f"{text} = ..." if self.is_optional else text
 
 
-def _member(writer: _Writer, definition: ToolDefinition) -> tuple[str, bool]:
+class _Member(NamedTuple):
+    """What is written of one tool."""
+
+    name: str
+    description: str
+    parameters: list[_Parameter]
+    output: str
+
+    @property
+    def is_method(self) -> bool:
+        return is_attribute_name(self.name)
+
+
+def _read(writer: _Writer, definition: ToolDefinition) -> _Member:
     base = _camel(definition.name)
     parameters = writer.parameters(definition, base + "Args")
     output = writer.result(definition.output.schema, base + "Output")
-    description = clean_text(definition.description)
-    if not is_attribute_name(definition.name):
-        lines = [f"  # tools[{json_text(definition.name)}]({_flat(parameters)}) -> {output}"]
+    return _Member(definition.name, clean_text(definition.description), parameters, output)
+
+
+_INLINE_NOTE_BYTES: Final = 12
+"""What a note costs behind its parameter, on a line that is broken for it, beside its text."""
+_ALIAS_BYTES: Final = 18
+"""What a named note costs beside its name, type and text."""
+
+
+def _with_shared_notes(writer: _Writer, members: Sequence[_Member]) -> list[_Member]:
+    """Declare once, with a name, what the same parameter of several tools would say each time."""
+    counts = Counter(
+        (parameter.name, parameter.type, parameter.note)
+        for member in members
+        for parameter in member.parameters
+        if parameter.note
+    )
+    names: dict[tuple[str, str, str], str] = {}
+    for (name, kind, note), count in counts.items():
+        alias, quoted = _camel(name), f'"{_in_docstring(note)}"'
+        cost = len(alias) + len(kind) + len(quoted) + _ALIAS_BYTES
+        if count > 1 and count * (len(note) + _INLINE_NOTE_BYTES + len(kind) - len(alias)) > cost:
+            _, mark = writer.classes.claim(alias)
+            names[name, kind, note] = writer.classes.declare(mark, f"{mark} = Annotated[{kind}, {quoted}]")
+            writer.symbols.add("Annotated")
+    return [
+        member._replace(
+            parameters=[
+                parameter._replace(type=names[parameter[:3]], note="")
+                if parameter[:3] in names
+                else parameter
+                for parameter in member.parameters
+            ]
+        )
+        for member in members
+    ]
+
+
+def _member_text(member: _Member) -> str:
+    name, description, parameters, output = member
+    if not member.is_method:
+        lines = [f"  # tools[{json_text(name)}]({_flat(parameters)}) -> {output}"]
         if description:
             lines.append(f"  #   {description}")
-        lines += [f"  #   {text.partition(':')[0]}: {note}" for text, note in parameters if note]
-        return "\n".join(lines), False
-    head = _head(f"  async def {definition.name}(self", parameters, f") -> {output}:")
-    return head + (f'\n    """{_in_docstring(description)}"""' if description else " ..."), True
+        lines += [f"  #   {parameter.name}: {parameter.note}" for parameter in parameters if parameter.note]
+        return "\n".join(lines)
+    head = _head(f"  async def {name}(self", parameters, f") -> {output}:")
+    return head + (f'\n    """{_in_docstring(description)}"""' if description else " ...")
 
 
 def _flat(parameters: Sequence[_Parameter]) -> str:
-    return ", ".join(parameter.text for parameter in parameters)
+    return ", ".join(map(str, parameters))
 
 
 def _head(start: str, parameters: Sequence[_Parameter], end: str) -> str:
@@ -129,17 +193,17 @@ def _head(start: str, parameters: Sequence[_Parameter], end: str) -> str:
     """
     lines = [start]
     is_open = True
-    for number, (text, note) in enumerate(parameters):
-        if note and number > 1 and is_open:
+    for number, parameter in enumerate(parameters):
+        if parameter.note and number > 1 and is_open:
             lines[-1] += ","
             is_open = False
         if is_open:
-            lines[-1] += f", {text}"
+            lines[-1] += f", {parameter}"
         else:
-            lines.append(f"      {text}")
-        is_open = not note
-        if note:
-            lines[-1] += f"{',' if number + 1 < len(parameters) else ''}  # {note}"
+            lines.append(f"      {parameter}")
+        is_open = not parameter.note
+        if parameter.note:
+            lines[-1] += f"{',' if number + 1 < len(parameters) else ''}  # {parameter.note}"
     return "\n".join(lines) + (end if is_open else f"\n  {end}")
 
 
@@ -180,17 +244,24 @@ class _Writer:
         self._document = schema
         properties = schema.get("properties", {})
         if schema.get("type") != "object" or not is_record(properties):
-            return [_Parameter(f"args: {self._any_object()}", "")]
+            return [_Parameter("args", self._any_object())]
         if not all(_is_parameter_name(name) for name in properties):
-            return [_Parameter(f"args: {self._type_text(schema, args_name)}", "")]
+            return [_Parameter("args", self._type_text(schema, args_name))]
         if not properties:
             return []
         required = _required(schema)
-        parameters = [_Parameter("*", "")]
-        for name, child in properties.items():
-            text = f"{name}: {self._type_text(child, args_name + _camel(name))}"
-            parameters.append(_Parameter(text if name in required else f"{text} = ...", _note(child)))
-        return parameters
+        return [
+            _Parameter("*"),
+            *(
+                _Parameter(
+                    name,
+                    self._type_text(child, args_name + _camel(name)),
+                    _note(child),
+                    is_optional=name not in required,
+                )
+                for name, child in properties.items()
+            ),
+        ]
 
     def result(self, schema: Any, name: str) -> str:
         """Write what a tool gives; the frame around results of MCP servers is declared only once."""

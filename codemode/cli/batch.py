@@ -37,7 +37,7 @@ from sandbox.vocabulary import ABSENT
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 
     from codemode.batch import ToolCall
     from codemode.cli.console import Console
@@ -52,6 +52,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Make the calls and say how many went wrong."""
     if options.resume and options.output is None:
         raise CommandError("--resume goes on with an output file; name it with --output FILE")
+    if options.output == "-":
+        raise CommandError("--output must name a file; without it, results go to standard output")
     source = open_input(options.file)
     toolset = load_toolset(options, protected=_protected(options))
     interrupt = Interrupt()
@@ -98,16 +100,17 @@ async def _run(
             ):
                 if bar is not None:
                     nursery.start_soon(_redraw, bar)
-                await run_batch(
-                    toolset.registry,
-                    batch.calls(offered.allowed),
-                    sink=EventSink(log, None if bar is None else bar.on_event),
-                    max_parallel=options.max_parallel or settings.max_parallel_sub_calls,
-                    on_result=batch.on_result,
-                    watcher=batch,
-                    abort=interrupt.abort,
-                    session=object() if log is None else log,
-                )
+                async with contextlib.aclosing(batch.calls(offered.allowed)) as calls:
+                    await run_batch(
+                        toolset.registry,
+                        calls,
+                        sink=EventSink(log, None if bar is None else bar.on_event),
+                        max_parallel=options.max_parallel or settings.max_parallel_sub_calls,
+                        on_result=batch.on_result,
+                        watcher=batch,
+                        abort=interrupt.abort,
+                        session=object() if log is None else log,
+                    )
                 batch.finish()
     finally:
         if bar is not None:
@@ -167,45 +170,48 @@ class _Batch:
 
     # --- the input ---
 
-    async def calls(self, names: list[str]) -> AsyncIterator[ToolCall | BatchResult]:
+    async def calls(self, names: list[str]) -> AsyncGenerator[ToolCall | BatchResult]:
         """Yield what is left to do: calls, and records that are known before.
 
         Raises:
             CommandError: The output does not belong to this input.
         """
-        entries = self._entries(names)
-        prefix = new_batch_id() if self._output is None else self._output.batch_id
-        began: set[int] = set()
-        ended: dict[int, dict[str, Any]] = {}
-        if self._output is not None:
-            began, ended = await self._catch_up(self._output, entries)
-        async for entry in entries:
-            if self._console.closed:
-                return  # Nobody reads the results any more.
-            self._lines[self._taken] = entry.line
-            self._taken += 1
-            made_up_id = f"{prefix}:{entry.line}"
-            if entry.line in ended:
-                yield BatchResult.from_json(ended.pop(entry.line))
-            elif entry.line in began:
-                yield _unknown(entry, made_up_id)
-            else:
-                yield entry.call(made_up_id)
-        self._exhausted = not self._abort.aborted
+        async with contextlib.aclosing(self._entries(names)) as entries:
+            prefix = new_batch_id() if self._output is None else self._output.batch_id
+            began: set[int] = set()
+            ended: dict[int, dict[str, Any]] = {}
+            if self._output is not None:
+                began, ended = await self._catch_up(self._output, entries)
+            async for entry in entries:
+                # When nobody reads the results any more, nobody would know what further calls did.
+                if self._abort.aborted or self._console.closed:
+                    return
+                self._lines[self._taken] = entry.line
+                self._taken += 1
+                made_up_id = f"{prefix}:{entry.line}"
+                if entry.line in ended:
+                    yield BatchResult.from_json(ended.pop(entry.line))
+                elif entry.line in began:
+                    yield _unknown(entry, made_up_id)
+                else:
+                    yield entry.call(made_up_id)
+            self._exhausted = not self._abort.aborted
 
-    async def _entries(self, names: list[str]) -> AsyncIterator[Entry]:
+    async def _entries(self, names: list[str]) -> AsyncGenerator[Entry]:
         splitter = LineSplitter()
         tools = frozenset(names)
-        async for chunk in self._source.chunks(self._abort):
-            for number, line in splitter.feed(chunk):
-                entry = parse_line(number, line, tools, names)
-                if entry is not None:
-                    yield entry
-        if not self._abort.aborted:
-            for number, line in splitter.finish():
-                entry = parse_line(number, line, tools, names)
-                if entry is not None:
-                    yield entry
+        async with contextlib.aclosing(self._source.chunks(self._abort)) as chunks:
+            async for chunk in chunks:
+                for number, line in splitter.feed(chunk):
+                    entry = parse_line(number, line, tools, names)
+                    if entry is not None:
+                        yield entry
+        if self._abort.aborted:
+            return  # What is left in the splitter may be half a line.
+        for number, line in splitter.finish():
+            entry = parse_line(number, line, tools, names)
+            if entry is not None:
+                yield entry
 
     async def _catch_up(
         self, output: BatchOutput, entries: AsyncIterator[Entry]
@@ -214,7 +220,7 @@ class _Batch:
         for record in output.records():
             entry = await anext(entries, None)
             if self._abort.aborted:
-                return set(), {}
+                return set(), {}  # No call will be made.
             if entry is None or not entry.matches(record):
                 raise CommandError(
                     f"{self._output_name!r} is the output of another batch: its record of line"
@@ -258,7 +264,7 @@ class _Batch:
         """Write the next record, in the order of the input."""
         line = self._lines.pop(self._given)
         self._given += 1
-        if result.record.error_code == _NOT_STARTED and not result.record.executed:
+        if self._was_kept_back(result):
             # It is made when the batch goes on. Until then its place is empty.
             self._gap = True
         if self._gap:
@@ -293,7 +299,7 @@ class _Batch:
         if self._output is None or line not in self._noted:
             return
         try:
-            if result.record.error_code == _NOT_STARTED and not result.record.executed:
+            if self._was_kept_back(result):
                 self._output.withdraw(line)
             else:
                 self._output.keep(line, _shown(result, line))
@@ -301,6 +307,11 @@ class _Batch:
             self._fail(error)
         else:
             self._noted.discard(line)
+
+    def _was_kept_back(self, result: BatchResult) -> bool:
+        """Say whether a call has not run because the batch was stopped."""
+        record = result.record
+        return self._abort.aborted and record.error_code == _NOT_STARTED and not record.executed
 
     def _fail(self, error: OSError) -> None:
         """Stop, because what happens can no longer be written down."""

@@ -18,7 +18,7 @@ from codemode.cli.status import CommandError
 from codemode.session_file import reason
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from tool_bindings import AbortSignal
 
@@ -42,7 +42,7 @@ class BatchInput:
     lines: int | None
     fingerprint: dict[str, Any] | None
 
-    async def chunks(self, abort: AbortSignal) -> AsyncIterator[bytes]:
+    async def chunks(self, abort: AbortSignal) -> AsyncGenerator[bytes]:
         """Yield the input as it comes, up to its end or the signal.
 
         Raises:

@@ -97,21 +97,20 @@ class BatchOutput:
         Raises:
             CommandError: They cannot be written, are in use, or do not belong to this batch.
         """
-        has_output = _size(path) > 0
+        _size(path)  # Refuses what is no file before anything is made.
         journal_path = path.with_name(path.name + JOURNAL_SUFFIX)
         journal = _open_locked(journal_path, path)
         try:
-            header = _header(journal_path)
-            if not resume:
-                _check_unused(path, journal_path, has_output=has_output)
-                header = None
-            elif header is not None:
-                difference = origin.difference(header)
-                if difference is not None:
-                    raise CommandError(
-                        f"cannot go on with {str(path)!r}: {difference};"
-                        " give what it was begun with, or another --output"
-                    )
+            header, has_output = _header(journal_path), _size(path) > 0
+            if not has_output and not _has_entries(journal_path):
+                header = None  # Nothing has run, so nothing has to be as it was.
+            elif not resume:
+                raise _refused(path, journal_path, has_output=has_output)
+            elif header is not None and (difference := origin.difference(header)) is not None:
+                raise CommandError(
+                    f"cannot go on with {str(path)!r}: {difference};"
+                    " give what it was begun with, or another --output"
+                )
             output = LogFile(path, _open(path, path))
             if header is not None:
                 return cls(path, output, LogFile(journal_path, journal), header["batch"], known=True)
@@ -225,15 +224,20 @@ def new_batch_id() -> str:
     return f"batch-{secrets.token_hex(8)}"
 
 
-def _check_unused(path: Path, journal_path: Path, *, has_output: bool) -> None:
+def _has_entries(journal_path: Path) -> bool:
+    """Say whether the journal tells of any call; the first line is about the batch."""
+    return sum(1 for _ in itertools.islice(_lines(journal_path), 2)) > 1
+
+
+def _refused(path: Path, journal_path: Path, *, has_output: bool) -> CommandError:
     if has_output:
-        raise CommandError(f"{str(path)!r} is there already; go on with it by --resume, or name another file")
-    # The header alone says that nothing has run.
-    if sum(1 for _ in itertools.islice(_lines(journal_path), 2)) > 1:
-        raise CommandError(
-            f"{str(journal_path)!r} says that calls of an interrupted batch have run;"
-            " go on with it by --resume, or remove it"
+        return CommandError(
+            f"{str(path)!r} is there already; go on with it by --resume, or name another file"
         )
+    return CommandError(
+        f"{str(journal_path)!r} says that calls of an interrupted batch have run;"
+        " go on with it by --resume, or remove it"
+    )
 
 
 def _header(path: Path) -> dict[str, Any] | None:

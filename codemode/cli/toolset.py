@@ -16,7 +16,6 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from codemode.cli.spilling import keep_searches, spill_store
 from codemode.cli.status import CommandError
 from tool_bindings import ToolRegistry
 from tool_bindings.errors import DefinitionError
@@ -73,7 +72,12 @@ def load_toolset(options: argparse.Namespace, *, protected: Iterable[Path] = ())
                     f"--tools {spec!r} has policies of its own; only the first --tools may, so put it first"
                 )
             _add(registry, other.definitions(), f"--tools {spec!r}")
-    spill = spill_store(options)
+    spill = None
+    if getattr(options, "events", None) is not None:
+        # Imported only where something is recorded: a short run is mostly imports.
+        from codemode.cli.spilling import keep_searches, spill_store  # noqa: PLC0415
+
+        spill = spill_store()
     if _NONE not in options.tools:
         try:
             built_in = first_party_tools(root, protected=files, spill=spill)

@@ -28,8 +28,10 @@ MAX_LOG_BYTES: Final = 1_048_576
 """Bytes of one run's event log that are kept; further events are counted only."""
 UNCLAIMED_KEPT: Final = 64
 """Logs of calls that have ended and whose caller has not come for them: direct calls, and cancelled runs."""
-MAX_CLIENTS: Final = 100
-"""Sessions whose logs are kept; those of the one that was quiet for longest are forgotten first."""
+MAX_SESSIONS_KEPT: Final = 100
+"""Sessions of one owner whose logs are kept; those of the quietest are forgotten first."""
+MAX_OWNER_BYTES: Final = 33_554_432
+"""Characters, which are bytes, of all logs of one owner."""
 
 
 class ClientKey(NamedTuple):
@@ -173,26 +175,50 @@ class Client:
 
 
 class RunLogs:
-    """Event logs of the last runs of each session."""
+    """Event logs of the last runs of each session. One owner's runs never push out another's."""
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[ClientKey, OrderedDict[str, str]] = OrderedDict()
+        self._owners: dict[str, _OwnersLogs] = {}
 
     def keep(self, key: ClientKey, run_id: str, text: str | None) -> None:
         """Keep the log of a run, and drop what is oldest beyond the bounds."""
-        if text is None:
-            return
-        logs = self._sessions.setdefault(key, OrderedDict())
-        self._sessions.move_to_end(key)
-        logs[run_id] = text
-        if len(logs) > LOGS_KEPT:
-            logs.popitem(last=False)
-        if len(self._sessions) > MAX_CLIENTS:
-            self._sessions.popitem(last=False)
+        if text is not None:
+            self._owners.setdefault(key.owner, _OwnersLogs()).keep(key.session, run_id, text)
 
     def of(self, key: ClientKey) -> Mapping[str, str]:
         """Return a session's logs by run id, oldest first."""
-        return self._sessions.get(key, {})
+        logs = self._owners.get(key.owner)
+        return {} if logs is None else logs.of(key.session)
+
+
+class _OwnersLogs:
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()
+        self._size = 0
+
+    def keep(self, session: str, run_id: str, text: str) -> None:
+        logs = self._sessions.setdefault(session, OrderedDict())
+        self._sessions.move_to_end(session)
+        logs[run_id] = text
+        self._size += len(text)
+        if len(logs) > LOGS_KEPT:
+            self._drop_oldest(session)
+        # From the session that was quiet for longest.
+        while len(self._sessions) > MAX_SESSIONS_KEPT or (self._size > MAX_OWNER_BYTES and self._count() > 1):
+            self._drop_oldest(next(iter(self._sessions)))
+
+    def of(self, session: str) -> Mapping[str, str]:
+        return dict(self._sessions.get(session, {}))
+
+    def _count(self) -> int:
+        return sum(map(len, self._sessions.values()))
+
+    def _drop_oldest(self, session: str) -> None:
+        logs = self._sessions[session]
+        _, text = logs.popitem(last=False)
+        self._size -= len(text)
+        if not logs:
+            del self._sessions[session]
 
 
 class Clients:

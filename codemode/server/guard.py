@@ -2,7 +2,7 @@
 
     Host and Origin   a web page in a browser must not reach a server on loopback (DNS rebinding)
     bearer token      always; compared in constant time, known only by its digest from here on
-    bounds            requests of one token at a time, size of a body
+    bounds            requests of one token at a time, time for a body
 
 Knows: ASGI, headers. Does not know: MCP.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -34,6 +35,8 @@ DISCONNECTED_KEY: Final = "codemode.disconnected"
 """Member of an ASGI scope with an event that is set when the client has closed the request."""
 MAX_REQUESTS: Final = 128
 """Requests of one token at a time, open streams included. Arbitrary."""
+BODY_SECONDS: Final = 60.0
+"""A request that is not complete by then counts as given up. Arbitrary."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _MAX_TOKEN_BYTES: Final = 4096
 
@@ -70,9 +73,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass it on."""
-        if scope["type"] == "lifespan":
-            await self._application(scope, receive, send)
-            return
         if scope["type"] != "http":
             # Nothing here speaks WebSocket; the server closes it with a 403.
             await send({"type": "websocket.close", "code": 1008})
@@ -99,11 +99,18 @@ class Guard:
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, name: str) -> None:
         gone = trio.Event()
+        # Until the body is there; after that, a message is the end of the connection.
+        deadline = trio.current_time() + BODY_SECONDS
 
         async def watched() -> Message:
-            message = await receive()
+            nonlocal deadline
+            message: Message = {"type": "http.disconnect"}
+            with trio.move_on_at(deadline):
+                message = await receive()
             if message["type"] == "http.disconnect":
                 gone.set()
+            elif not message.get("more_body", False):
+                deadline = math.inf
             return message
 
         await self._application({**scope, CLIENT_KEY: name, DISCONNECTED_KEY: gone}, watched, send)

@@ -6,11 +6,10 @@ loads the MCP SDK and hypercorn.
 
 from __future__ import annotations
 
-import functools
-import os
+import contextlib
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
-import hypercorn.trio
 import trio
 from hypercorn.config import Config
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -18,7 +17,8 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from codemode.server.clients import ClientKey
-from codemode.server.guard import CLIENT_KEY, DISCONNECTED_KEY, Guard, allowed_hosts
+from codemode.server.connections import Connections
+from codemode.server.guard import CLIENT_KEY, DISCONNECTED_KEY, Guard, allowed_hosts, token_name
 from sandbox.nursery import open_background_nursery
 
 if TYPE_CHECKING:
@@ -36,11 +36,9 @@ PATH: Final = "/mcp"
 MAX_BODY_BYTES: Final = 4_194_304
 """Bytes of one request: four times the largest program."""
 MAX_SESSIONS: Final = 100
-"""Sessions of all clients at a time. Arbitrary."""
+"""Sessions of one token at a time. Arbitrary."""
 IDLE_SECONDS: Final = 1800.0
 """A session that nobody used for so long is closed."""
-_GRACEFUL_SECONDS: Final = 1.0
-"""For answers on their way when the server stops; streams that stay open are cut off then."""
 _KEEP_ALIVE_SECONDS: Final = 30.0
 _SESSION_HEADER: Final = "mcp-session-id"
 
@@ -77,17 +75,25 @@ async def serve_http(
         host_names: Further values of `Host` to answer to, as a proxy in front sends them.
         stopped: Returns when it is time to end.
     """
-    manager = StreamableHTTPSessionManager(
-        server.mcp,
-        session_idle_timeout=IDLE_SECONDS,
-        max_request_body_size=MAX_BODY_BYTES,
-        max_sessions=MAX_SESSIONS,
-    )
+    # One for each token, so that nobody can use up the sessions of another.
+    managers = {
+        token_name(token): StreamableHTTPSessionManager(
+            server.mcp,
+            session_idle_timeout=IDLE_SECONDS,
+            max_request_body_size=MAX_BODY_BYTES,
+            max_sessions=MAX_SESSIONS,
+        )
+        for token in tokens
+    }
+
+    config = Config()
+    config.accesslog = config.errorlog = None  # A log of requests would have their headers in it.
+    config.keep_alive_timeout = _KEEP_ALIVE_SECONDS
+    config.include_server_header = False
+    config.max_app_queue_size = 16
+    connections = Connections(config)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
-            return
         if scope["path"] != PATH:
             await send({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b""})
@@ -95,34 +101,18 @@ async def serve_http(
         name = scope[CLIENT_KEY]
         # The SDK binds a session to the client of the request that opened it; another gets "not found".
         user = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
-        await manager.asgi_app({**scope, "user": user}, receive, send)
+        with connections.answering(scope):
+            await managers[name].asgi_app({**scope, "user": user}, receive, send)
 
+    # The SDK warns of what clients do wrong, request by request; they are told, and nobody else needs to be.
+    logging.getLogger("mcp").setLevel(logging.ERROR)
     port = listener.getsockname()[1]
     guard = Guard(application, tokens, allowed_hosts(host, port) | {name.lower() for name in host_names})
-    descriptor = listener.detach()  # hypercorn closes it.
-    config = Config()
-    config.bind = [f"fd://{descriptor}"]
-    config.accesslog = config.errorlog = None  # A log of requests would have their headers in it.
-    config.graceful_timeout = _GRACEFUL_SECONDS
-    config.shutdown_timeout = _GRACEFUL_SECONDS
-    config.keep_alive_timeout = _KEEP_ALIVE_SECONDS
-    config.include_server_header = False
-    config.max_app_queue_size = 16
-    async with manager.run(), open_background_nursery() as nursery:
+    async with contextlib.AsyncExitStack() as running:
+        for manager in managers.values():
+            await running.enter_async_context(manager.run())
+        nursery = await running.enter_async_context(open_background_nursery())
         nursery.start_soon(server.announce_changes)
-        serve: Any = functools.partial(hypercorn.trio.serve, shutdown_trigger=stopped, mode="asgi")
-        # The inner nursery ends when hypercorn does, which is soon after `stopped()` returns.
-        async with trio.open_nursery() as serving:
-            await serving.start(serve, guard, config)
-            # hypercorn lets children inherit the socket, and an orphan would keep the port.
-            os.set_inheritable(descriptor, False)
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-        else:
-            await send({"type": "lifespan.shutdown.complete"})
-            return
+        listening = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
+        async with listening:
+            await connections.serve(guard, listening, stopped)

@@ -10,7 +10,8 @@ import datetime as dt
 import difflib
 from typing import TYPE_CHECKING, Any, Final
 
-from sandbox.advice.reading import text_advice
+from sandbox.advice.calls import awaited
+from sandbox.advice.reading import part_of_items, text_advice
 from sandbox.advice.words import DICTS, LISTS, NEAR, code, described, is_json_text, shown_keys
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def missing_attribute(failed: Failed) -> str | None:
     if type(value) in (int, float, bool):
         return f"`{where}` is {described(value)}: it is the value itself"
     if type(value).__name__ in ("coroutine", "Future", "Task"):
-        return "write `await` before the call"
+        return awaited(failed.node)
     if type(value).__name__ == "function" and (label := repr(value)).startswith("<tool "):
         return f"call it: `await {label[6:-1]}(...)`"
     return _class_or_module(value, name) or _near_attribute(value, name)
@@ -72,9 +73,12 @@ def _missing_on_dict(value: Any, where: str, name: str) -> str:
 def _missing_on_list(value: Any, where: str, name: str) -> str | None:
     if name in _LIST_METHODS:
         return f"write {_LIST_METHODS[name].format(where)}"
-    if name in ("get", "keys", "items", "values") or (value and type(value[0]) in DICTS and name in value[0]):
+    if name in ("get", "keys", "items", "values"):
         return f"`{where}` is a list of {len(value)}: take one with `{where}[0]`, or loop over it"
-    return _near_attribute(value, name)
+    near = _near_attribute(value, name)
+    if near is None and value and type(value[0]) in DICTS:
+        return part_of_items(value, where, f'["{name}"]' if name in value[0] else None)
+    return near
 
 
 _LIST_METHODS: Final = {

@@ -33,12 +33,16 @@ class Failed(NamedTuple):
     around: Surroundings
     in_function: bool
     """Whether it failed in a function of the program, and not at the program's own level."""
+    line: int | None
+    """The line of the program that raised."""
     result: Any
     """The part of a tool's result that lacks a key, if that is the failure."""
 
     def value_of(self, node: ast.expr) -> tuple[bool, Any]:
         """Find the value of a variable, or of a constant part of one, without running anything."""
         match node:
+            case ast.Constant():
+                return True, node.value
             case ast.Name():
                 for scope in self.scopes:
                     if node.id in scope:
@@ -52,6 +56,24 @@ class Failed(NamedTuple):
                 if found and type(value) in LISTS and type(key) is int and -len(value) <= key < len(value):
                     return True, list.__getitem__(value, key)
         return False, None
+
+    def label_of(self, node: ast.expr) -> str | None:
+        """Return how a program reaches the member of a namespace that an expression is, if it is one."""
+        match node:
+            case ast.Attribute(value=ast.Name(id=space), attr=name):
+                pass
+            case ast.Subscript(value=ast.Name(id=space), slice=ast.Constant(value=str(name))):
+                pass
+            case _:
+                return None
+        known = self.around.spaces.get(space)
+        return known.label(name) if known is not None and name in known.members else None
+
+    def on_line(self) -> Iterator[ast.AST]:
+        """Yield what begins on the line that raised."""
+        for node in ast.walk(self.tree):
+            if self.line is not None and getattr(node, "lineno", None) == self.line:
+                yield node
 
     def _first_of(self, name: str) -> tuple[bool, Any]:
         """Find the first value of a comprehension's variable, which from Python 3.12 on is gone by now."""
@@ -77,7 +99,7 @@ def locate_failure(error: BaseException, source: str, program_file: str, around:
     tree = ast.parse(source)
     frames = list(_program_frames(error.__traceback__, program_file))
     if not frames:
-        return Failed(error, text, None, tree, (), around, in_function=False, result=None)
+        return Failed(error, text, None, tree, (), around, in_function=False, line=None, result=None)
     scopes: list[Mapping[str, Any]] = []
     for traceback in reversed(frames):
         scopes.append(traceback.tb_frame.f_locals)
@@ -88,7 +110,8 @@ def locate_failure(error: BaseException, source: str, program_file: str, around:
     in_function = traceback.tb_frame.f_code.co_name != "<module>"
     scopes.append(last.tb_frame.f_globals)
     node = _node_at(tree, last)
-    return Failed(error, text, node, tree, scopes, around, in_function, _lacking(error.__traceback__))
+    lacking = _lacking(error.__traceback__)
+    return Failed(error, text, node, tree, scopes, around, in_function, last.tb_lineno, lacking)
 
 
 _COMPREHENSIONS: Final = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")

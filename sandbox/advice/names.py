@@ -122,10 +122,31 @@ _FROM_MODULES: Final = {
 }
 """Names that programs tend to forget to import, and where they are."""
 _DATETIME: Final = " and write datetime.datetime.now(), or add `from datetime import datetime`"
-_ALIASES: Final = {"np": "numpy", "pd": "pandas", "plt": "matplotlib"}
-"""What modules are customarily imported as."""
+_ALIASES: Final = {
+    "np": "numpy",
+    "pd": "pandas",
+    "plt": "matplotlib",
+    "DataFrame": "pandas",
+    "Path": "pathlib",
+    "PurePath": "pathlib",
+    "urlopen": "urllib.request",
+    "Popen": "subprocess",
+    "check_output": "subprocess",
+    "listdir": "os",
+    "getcwd": "os",
+    "environ": "os",
+    "getenv": "os",
+    "AsyncClient": "httpx",
+    "ClientSession": "aiohttp",
+    "BeautifulSoup": "bs4",
+    "ThreadPoolExecutor": "concurrent.futures",
+    "ProcessPoolExecutor": "concurrent.futures",
+    "NamedTemporaryFile": "tempfile",
+}
+"""What absent modules are customarily imported as, and what is imported from them."""
 _CALLERS: Final = frozenset(
     {"call_tool", "calltool", "invoke", "invoketool", "runtool", "usetool", "executetool", "mcp", "calltools"}
+    | {"defaultapi", "toolbox", "toolkit", "mcpclient", "mcptool", "toolclient", "callfunction"}
     | {"functions", "usemcptool", "tool", "api", "client", "agent", "session", "toolcall"}
 )
 """Names other systems give to what calls a tool, squashed."""

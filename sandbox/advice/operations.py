@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sandbox.advice.attributes import error_as_value
+from sandbox.advice.calls import awaited
 from sandbox.advice.words import DICTS, LISTS, SCALARS, code, described
 
 if TYPE_CHECKING:
@@ -28,14 +29,18 @@ def not_usable(failed: Failed) -> str | None:
         return _serializable(text)
     if "object is not callable" in text:
         return _called(failed)
-    if re.search("coroutine|Future|Task", text):
-        return "write `await` before the call that gives it"
+    if re.search("'(coroutine|Future|Task|_asyncio.Task)' object|(coroutine|Future|Task)'", text):
+        return awaited(failed.node)
     if re.search(r"Error' object|Exception' object", text):
         return error_as_value(text)
     if "async_generator" in text:
         return "loop over it with `async for`"
     if "unsupported operand" in text or "can only concatenate" in text or "not supported between" in text:
         return _operands(text)
+    if "can't multiply sequence by non-int" in text:
+        return "convert one side: int(text) or float(text) makes a number of text"
+    if text.endswith("not 'NoneType'") and "() argument must be" in text:
+        return "the value is None: test for that before"
     if re.match(r"sequence item \d+: expected str instance", text):
         return "make text of the items first: join(str(item) for item in items), or a field of each"
     if text.startswith("unhashable type"):
@@ -47,6 +52,8 @@ def not_usable(failed: Failed) -> str | None:
         elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             node = node.generators[0].iter
         found, value = failed.value_of(node)
+        if found and type(value) is int and text.endswith("is not iterable"):
+            return f"`{code(node)}` is {described(value)}: write `range({code(node)})` to count"
         if found and type(value) in (int, float, bool, type(None)):
             return f"`{code(node)}` is {described(value)}"
     return None
@@ -57,6 +64,8 @@ def _awaited(failed: Failed) -> str | None:
     kind = found[1] if found else ""
     if kind == "function" and isinstance(failed.node, ast.Await):
         return f"call it: `await {code(failed.node.value)}(...)`"
+    if isinstance(failed.node, ast.Await) and isinstance(failed.node.value, ast.Await):
+        return "one `await` gives the value: leave out the other"
     is_data = isinstance(failed.node, ast.Await) and _is_data(failed, failed.node.value)
     if kind in ("list", "tuple") and not is_data:
         return "await each item, or all of them with `await asyncio.gather(*calls)`"
@@ -117,6 +126,15 @@ def _unhashable(text: str) -> str | None:
         return "a dict has no order to slice: list(value.items())[:n]"
     if kind in ("dict", "list", "set"):
         return "a key must not change: use a tuple, or text such as json.dumps(value, sort_keys=True)"
+    return None
+
+
+def nothing_there(failed: Failed) -> str | None:
+    """Give the hint of an operation that needs at least one item."""
+    if re.search(r"(arg is an|iterable argument is) empty( sequence)?$", failed.text):
+        return "there are no items: test for that before, or give default=..."
+    if failed.text.startswith("pop from") and "empty" in failed.text:
+        return "it is empty: test for that before"
     return None
 
 

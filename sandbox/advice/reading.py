@@ -83,9 +83,9 @@ def wrong_index(failed: Failed) -> str | None:
         return _loop_over_dict(failed, base) or text_advice(value, where)
     if type(value) in LISTS:
         key = failed.node.slice
-        part = f"[{code(key)}]"
         if value and type(value[0]) in DICTS:
-            return f"`{where}` is a list of {len(value)}: take one first, `{where}[0]{part}`, or loop over it"
+            is_lacking = isinstance(key, ast.Constant) and key.value not in value[0]
+            return part_of_items(value, where, None if is_lacking else f"[{code(key)}]")
         return f"`{where}` is a list of {len(value)}: its index is a whole number"
     if type(value) in DICTS:
         return f"`{where}` is a dict, not a list; {shown_keys(value)}"
@@ -115,13 +115,25 @@ def _instead_of_loop(where: str, value: Any) -> str:
     return f"write `for key, value in {where}.items()`; {shown_keys(value)}"
 
 
-def unpacked_dict(failed: Failed) -> str | None:
-    """`for key, value in a_dict`."""
+def unpacked(failed: Failed) -> str | None:
+    """`for key, value in a_dict`, and other loops whose items have another number of parts."""
+    if not re.search("values to unpack|cannot unpack", failed.text):
+        return None
     for node in _loops(failed):
-        if isinstance(node.target, ast.Tuple):
-            found, value = failed.value_of(node.iter)
-            if found and type(value) in DICTS and len(node.target.elts) == 2:
-                return f"write `{code(node.iter)}.items()` to get keys and values"
+        if not (isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2):
+            continue
+        found, value = failed.value_of(node.iter)
+        where = code(node.iter, "...")
+        if isinstance(node.iter, ast.Dict) or (found and type(value) in DICTS):
+            return f"write `{where}.items()` to get keys and values"
+        if found and type(value) in LISTS and value and type(value[0]) in DICTS:
+            return (
+                f"each item is one dict: write `for item in {where}`, or `enumerate({where})` to number them"
+            )
+        return (
+            "each item must have two parts: `enumerate(items)` gives number and item, `a_dict.items()` key"
+            " and value"
+        )
     return None
 
 
@@ -130,6 +142,14 @@ def _loops(failed: Failed) -> Iterator[ast.For | ast.comprehension]:
     for node in ast.walk(failed.tree):
         if isinstance(node, ast.For | ast.comprehension) and (line is None or node.target.lineno == line):
             yield node
+
+
+def part_of_items(value: Any, where: str, part: str | None) -> str:
+    """Say that a list is one of dicts, and how to read a part of them, or which parts there are."""
+    if part is None:
+        keys = shown_keys(value[0]).replace("its keys are", "with the keys")
+        return f"`{where}` is a list of {len(value)} dicts {keys}: take one, `{where}[0]`, or loop over it"
+    return f"`{where}` is a list of {len(value)}: take one first, `{where}[0]{part}`, or loop over it"
 
 
 def text_advice(value: str, where: str) -> str:

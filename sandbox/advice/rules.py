@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sandbox.advice.attributes import missing_attribute
+from sandbox.advice.calls import called, context_manager, given_to_asyncio, looped_over, not_awaited
 from sandbox.advice.conversions import bad_number, bad_time, long_number, not_json
 from sandbox.advice.failed import Rule, locate_failure
-from sandbox.advice.operations import nested_loop, not_usable, too_deep, too_large
-from sandbox.advice.reading import method_for_key, missing_index, missing_key, unpacked_dict, wrong_index
+from sandbox.advice.frozen import read_only
+from sandbox.advice.operations import nested_loop, not_usable, nothing_there, too_deep, too_large
+from sandbox.advice.reading import method_for_key, missing_index, missing_key, unpacked, wrong_index
 from sandbox.advice.variables import name_error, not_importable, unbound
 
 if TYPE_CHECKING:
@@ -45,11 +47,14 @@ _RULES: Final[Mapping[type, tuple[Rule, ...]]] = {
     UnboundLocalError: (unbound,),
     NameError: (name_error,),
     KeyError: (missing_key,),
-    IndexError: (missing_index,),
-    AttributeError: (missing_attribute,),
-    TypeError: (method_for_key, wrong_index, unpacked_dict, not_usable),
+    IndexError: (missing_index, nothing_there),
+    AttributeError: (not_awaited, missing_attribute),
+    TypeError: (
+        *(not_awaited, given_to_asyncio, context_manager, looped_over, called, read_only),
+        *(method_for_key, wrong_index, unpacked, not_usable),
+    ),
     MemoryError: (too_large,),
-    ValueError: (bad_number, long_number, not_json, bad_time, unpacked_dict),
+    ValueError: (bad_number, long_number, not_json, bad_time, unpacked, nothing_there),
     ImportError: (not_importable,),
     RecursionError: (too_deep,),
     RuntimeError: (nested_loop,),

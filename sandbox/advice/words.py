@@ -22,10 +22,10 @@ LISTS: Final = (list, FrozenList)
 SCALARS: Final = (str, int, float, bool, type(None))
 
 
-def code(node: ast.expr) -> str:
-    """Write an expression, if it is short."""
+def code(node: ast.expr, instead: str = "value") -> str:
+    """Write an expression, or something instead if it is not short."""
     text = ast.unparse(node).replace("'", '"')
-    return text if len(text) <= _MAX_CODE_CHARS else "value"
+    return text if len(text) <= _MAX_CODE_CHARS else instead
 
 
 def text_keys(value: Any) -> list[str]:

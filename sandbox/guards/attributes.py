@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import decimal
 import enum
+import functools
 import types
 from abc import ABCMeta
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -69,6 +70,7 @@ _CLASS_HOOKS = frozenset(
     {"__init__", "__new__", "__setattr__", "__delattr__", "__getattr__", "__init_subclass__", "__post_init__"}
 )
 
+_CachedFunction: Any = functools._lru_cache_wrapper  # noqa: SLF001  # the class has no other name
 _super_self: Any = super.__dict__["__self__"]
 _super_class: Any = super.__dict__["__thisclass__"]
 _super_self_class: Any = super.__dict__["__self_class__"]
@@ -108,7 +110,9 @@ def write(ob: Any, name: str, value: Any) -> None:
     _check_spelling(ob, name)
     name = names.own_dunder(name)
     if names.is_dunder(name):
-        if name in names.FUNCTION_ATTRIBUTES:
+        if name == "__dict__":
+            settable = type(ob) in OWNED and type(value) is dict
+        elif name in names.FUNCTION_ATTRIBUTES:
             settable = is_program_function(ob) and (name == "__wrapped__" or type(value) is str)
         else:
             settable = name in names.SETTABLE_ATTRIBUTES and (is_program_function(ob) or is_program_object(ob))
@@ -471,6 +475,8 @@ def _read_of_function(ob: Any, name: str) -> Any:
 def _read_wrapped(ob: Any, name: str) -> Any:
     if is_program_function(ob):
         return getattr(ob, name)
+    if type(ob) is _CachedFunction and is_program_function(ob.__wrapped__):
+        return ob.__wrapped__
     return _refuse_read(ob, name)
 
 

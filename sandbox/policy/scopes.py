@@ -76,6 +76,7 @@ class ScopeTree(ast.NodeVisitor):
         self.scopes: dict[ast.AST, Scope] = {}
         self._uses: list[tuple[Scope, str, bool, bool]] = []
         self._loops = 0
+        self._deleted: set[str] = set()
         self._scope = self.program
         self._scopes = [self.program]
         for statement in body:
@@ -97,7 +98,8 @@ class ScopeTree(ast.NodeVisitor):
         mutator check)."""
 
     def _shared_names(self, declared: set[str], provided: frozenset[str]) -> set[str]:
-        shared = set(declared)
+        # Of a name that is gone a module says that it is not defined, a function that it has no value.
+        shared = declared | self._deleted
         for name in self.program.bindings:
             # A later binding of a builtin must not hide the builtin before it: a function would say
             # "unbound local".
@@ -214,6 +216,8 @@ class ScopeTree(ast.NodeVisitor):
             self._scope.bind(node.id, "target")
             if isinstance(node.ctx, ast.Del):
                 self._scope.rebound.add(node.id)
+                if self._scope is self.program:
+                    self._deleted.add(node.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if isinstance(node.value, ast.Name):

@@ -31,7 +31,7 @@ _BY_MESSAGE: tuple[tuple[str, str], ...] = (
     ),
     (
         "f-string: expecting '}'",
-        "inside {} use the other kind of quote, or compute the value in a variable first",
+        "close every { with }; inside {} use the other kind of quote, or set a variable first",
     ),
     (
         "f-string: unmatched",
@@ -43,6 +43,8 @@ _BY_MESSAGE: tuple[tuple[str, str], ...] = (
     ),
     ("f-string: single '}'", "write }} for a literal brace"),
     ("unexpected indent", "start the program's own statements in the first column"),
+    ("expected an indented block", "indent what belongs to that line by four spaces more than it"),
+    ("unindent does not match", "indent the line by as many spaces as the line it belongs with"),
     ("inconsistent use of tabs", "indent with spaces only"),
     ("Exceeds the limit", "write it as a power or product, or build it with int() from parts"),
     ("Missing parentheses in call to 'print'", "write print(...)"),
@@ -62,6 +64,12 @@ def hint_for(message: str, line: str, source: str) -> str | None:
         if _SPACES.search(line):
             return "replace the invisible character by an ordinary space"
         return "use the plain ASCII character outside of strings"
+    if "'await' outside" in message and "lambda" in line:
+        return "a lambda cannot await: write a loop, or an 'async def'"
+    if "unterminated string" in message and re.search(r"'[^'\"]*\w'\w", line):
+        return "the apostrophe ends the string: put the text in double quotes"
+    if "invalid syntax" in message and re.search(r"""(["'])(?:(?!\1).)*\1\w""", line):
+        return "a quote inside the text ends it: put the other kind of quote around the text"
     for start, hint in _BY_MESSAGE:
         if start in message:
             return hint
@@ -73,6 +81,10 @@ def _foreign(line: str) -> str | None:
     stripped = line.strip()
     if "&&" in stripped or "||" in stripped:
         return "write 'and' / 'or'"
+    if re.fullmatch(r"</?[a-z_]+>", stripped):
+        return f"send the program alone, without {stripped}"
+    if stripped.startswith("await for "):
+        return "write `for x in await ...:`"
     if re.match(r"(const|let|var)\s", stripped):
         return "assign without a keyword: name = value"
     if re.match(r"function\b", stripped):

@@ -211,9 +211,14 @@ class PolicyTransformer(PolicyWalker):
         return owner.parent is not None and owner.parent.kind in ("class", "annotation")
 
     def _may_be_own_instance(self, value: ast.expr) -> bool:
-        while isinstance(value, ast.Attribute | ast.Subscript):
-            value = value.value
-        return isinstance(value, ast.Name) and self._tree.may_hold_instance(self._scope, value.id)
+        bare = isinstance(value, ast.Name)
+        while isinstance(value, ast.Attribute | ast.Subscript | ast.Call):
+            value = value.func if isinstance(value, ast.Call) else value.value
+        if not isinstance(value, ast.Name):
+            return False
+        return self._tree.may_hold_instance(self._scope, value.id) or (
+            not bare and self._tree.is_bound_by_class(self._scope, value.id)
+        )
 
     def _super_receiver(self, value: ast.expr) -> ast.Name | None:
         """Return the first parameter behind a zero-argument `super()`, if it is never rebound."""
@@ -289,7 +294,7 @@ class PolicyTransformer(PolicyWalker):
         if (
             len(node.targets) == 1
             and isinstance(target, ast.Attribute)
-            and target.attr in names.SETTABLE_ATTRIBUTES
+            and (target.attr in names.SETTABLE_ATTRIBUTES or target.attr == "__dict__")
         ):
             call = ast.Call(
                 hook("setattr"),

@@ -50,6 +50,8 @@ _LOOKS_INSIDE: Final = frozenset(
     }
 )
 """Builtins that touch their first argument, which a call that has not run does not allow."""
+_MAX_PART_CHARS: Final = 40
+"""Longest subscript quoted in a hint. Arbitrary."""
 _LEAVES: Final = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 Advise: TypeAlias = Callable[[str, frozenset[str]], "str | None"]
 """Gives a hint for a name that nobody binds, from it and the names the program binds."""
@@ -187,11 +189,16 @@ class _Finder:
             if node is not None:
                 self._value(node)
 
-    def _touched(self, node: ast.expr) -> None:
-        """Look at an expression whose value is then worked with, which a call that has not run refuses."""
+    def _touched(self, node: ast.expr, part: str = "") -> None:
+        """Look at an expression whose value is then worked with, which a call that has not run refuses.
+
+        Args:
+            node: The expression.
+            part: What is read of it, as the text goes on.
+        """
         pending = self._pending_call(node)
         if pending is not None and pending.is_opaque:
-            self._not_awaited(node, pending)
+            self._not_awaited(node, pending, part)
         self._value(node)
 
     def _value(self, node: ast.AST) -> None:
@@ -263,7 +270,7 @@ class _Finder:
             self._values(node.slice)
         space, name = self._space_and_name(node)
         if space is None:
-            self._touched(node.value)
+            self._touched(node.value, part_text(node))
         elif name is not None and name not in space.members and not name.startswith("_"):
             error_type = "AttributeError" if isinstance(node, ast.Attribute) else "LookupError"
             self._report(node, error_type, space.unknown(name), None)
@@ -329,11 +336,14 @@ class _Finder:
                 if pending is not None:
                     self._not_awaited(node, pending)
 
-    def _not_awaited(self, node: ast.expr, pending: _Pending) -> None:
+    def _not_awaited(self, node: ast.expr, pending: _Pending, part: str = "") -> None:
         call = f"{pending.label}(...)"
         hint = f"write `await {call}`"
         if isinstance(node, ast.Name):
             hint = f"write `{node.id} = await {call}`"
+        elif part:
+            # `await call[...]` would be the call again, since await comes last.
+            hint = f"put the await in brackets: `(await {call}){part}`"
         self._report(node, "TypeError", f"{call} is not awaited, so it would not run", hint)
 
     # ---- arguments
@@ -384,3 +394,12 @@ def _is_spread(node: ast.Call) -> bool:
 
 def _signature(space: Space, name: str) -> str:
     return f"the {space.noun} is: {space.members[name]}"
+
+
+def part_text(node: ast.Attribute | ast.Subscript) -> str:
+    """Write what is read of a value: a field where an attribute stands that no JSON value has."""
+    if isinstance(node, ast.Attribute):
+        is_method = any(hasattr(kind, node.attr) for kind in (str, list, dict))
+        return f".{node.attr}" if is_method else f'["{node.attr}"]'
+    text = ast.unparse(node.slice).replace("'", '"')
+    return f"[{text}]" if len(text) <= _MAX_PART_CHARS else "[...]"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sandbox import values, wire
 from sandbox.worker.channel import Channel, SupervisorGoneError
 from sandbox.worker.program import run_program
-from sandbox.worker.warmup import warm_up
+from sandbox.worker.warmup import touch_pages
 
 if TYPE_CHECKING:
     import socket
@@ -41,7 +41,7 @@ _OUT_OF_MEMORY: Final = wire.pack(
 
 def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], language: ModuleType) -> int:
     """Park until a program arrives, run it, report; returns the exit status of the process."""
-    warm_up(language)
+    touch_pages(language)
     # Every worker is a copy of one process: without this they would all draw the same numbers.
     random.seed()
     channel = Channel(wire_socket)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sandbox import fences, values, wire
 from sandbox.policy import ProgramRefusedError, ProgramResult
+from sandbox.preflight.idle import idle_hint
 from sandbox.preflight.spaces import Parameters, Space
 from sandbox.values import JsonValue, NotJsonError
 from sandbox.worker.channel import SupervisorGoneError
@@ -176,6 +177,7 @@ class _Run:
         if result is not None and type(result) is not ProgramResult:
             result = ProgramResult(result, implicit=False)  # Plain Python knows no wrapper.
         if result is None:
+            self._note = self._note or idle_hint(self._source)
             return _done(self._with_hint({}))
         try:
             value = values.from_program(result.value, "result")

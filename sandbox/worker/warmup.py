@@ -1,7 +1,9 @@
-"""A first run before the first run: touches the pages that a program's run will touch.
+"""Runs before the first run: what a program's run would find cold, somebody has been through already.
 
-A forked process pays a page fault for each page of the interpreter it writes to, some four
-hundred of them for the simplest program; a parked worker pays them before anybody waits.
+The fork server runs a program of many kinds, once, so that everything made at first use is made, and
+shared by all workers. A forked process then still pays a page fault for each page it writes to, some
+seven hundred of them for the simplest program; a parked worker pays them before anybody waits, with a
+program that does little but goes all the way a program goes.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from sandbox.worker.program import forget_loop, run_program
 if TYPE_CHECKING:
     from types import ModuleType
 
-_SAMPLE: Final = """
+_RICH: Final = """
 import asyncio, json, re
 
 class Point:
@@ -37,28 +39,60 @@ except KeyError as error:
 for key, value in sorted(found.items(), key=lambda item: str(item[0])):
     found[key] = value
 print(json.dumps(found), Point(1), re.findall(r"[0-9]+", "a1b22"))
-return {"parts": await asyncio.gather(one(1), one(2, key="k")), "found": found}
+try:
+    await host.refuse(n=1)
+except HostCallError as error:
+    found["d"] = str(error)
+return {"parts": await asyncio.gather(one(1), one(2, key="k"), host.echo(n=2)), "found": found}
 """
+_SHORT: Final = """
+n = await host.echo(n=1)
+print(n)
+return n
+"""
+_ROUNDS: Final = 2
+"""Times the rich program is run: from the second time on the interpreter adapts code to what it is used for."""
 
 
-class _Nowhere:
-    """A channel without a supervisor."""
+class _Mirror:
+    """A channel to a supervisor that answers each call with its own arguments, or refuses it."""
+
+    def __init__(self) -> None:
+        self._answers: list[Any] = []
 
     def post(self, message: bytes) -> None:
-        """Drop the message."""
+        """Answer a call; drop everything else."""
+        said = values.decode(message, frozen=True)
+        assert isinstance(said, list)
+        if said[0] == wire.CALL:
+            _, call_id, _, member, arguments, _ = said
+            refused = member == "refuse"
+            self._answers.append([wire.ERROR, call_id, "no"] if refused else [wire.RESULT, call_id, arguments])
 
     def flush(self) -> None:
         """Have nothing to send."""
 
     def receive(self, timeout_seconds: float | None) -> list[Any]:
-        """Hear nothing."""
-        return []
+        """Hear the answers so far."""
+        answers, self._answers = self._answers, []
+        return answers
 
 
 def warm_up(language: ModuleType) -> None:
-    """Run a sample program whose output goes nowhere, and forget it."""
+    """Have everything made that is made at first use. For the fork server, before it forks."""
+    for _ in range(_ROUNDS):
+        _run(_RICH, language)
+
+
+def touch_pages(language: ModuleType) -> None:
+    """Write to the pages that every run writes to. For each worker, before it is parked."""
+    _run(_SHORT, language)
+
+
+def _run(source: str, language: ModuleType) -> None:
+    """Run a program whose output goes nowhere, and forget it."""
     request: dict[str, Any] = {
-        "source": _SAMPLE,
+        "source": source,
         "checkOnly": False,
         "maxOutputBytes": 1 << 20,
         "maxCallBytes": 1 << 20,
@@ -66,19 +100,30 @@ def warm_up(language: ModuleType) -> None:
         "hints": {},
         "namespaces": [
             {
-                "name": "tools",
-                "members": {},
-                "noun": "tool",
-                "importable": False,
-                "errorClass": None,
+                "name": "host",
+                "members": {"echo": "echo(*, n)", "refuse": "refuse(*, n)"},
+                "noun": "function",
+                "importable": True,
+                "errorClass": {"name": "HostCallError", "attributes": ["member"]},
                 "positional": {},
                 "eager": [],
                 "batches": None,
                 "aliases": {},
-                "parameters": {},
+                "parameters": {
+                    "echo": {
+                        "names": ["n"],
+                        "required": ["n"],
+                        "isClosed": True,
+                        "types": {"n": ["integer"]},
+                        "choices": {},
+                    }
+                },
             }
         ],
     }
-    done = run_program(_Nowhere(), request, language)
-    values.decode(wire.pack([done])[wire.HEADER_BYTES :], frozen=True)
+    message = values.encode([wire.RUN, request])
+    _, body = values.thaw(values.decode(message, frozen=True))  # type: ignore[misc]  # as it was encoded
+    done = run_program(_Mirror(), body, language)  # type: ignore[arg-type]  # the record above
+    _, said = values.decode(wire.pack([done])[wire.HEADER_BYTES :])[0]  # type: ignore[index,misc]  # one message
+    assert "value" in said, said
     forget_loop()

@@ -73,6 +73,8 @@ def test_a_file_narrowed_to_one_row_measures_that_row_and_what_its_claims_need(s
     script = str(FOLDER / "bench_nested_calls.py")
     command = [sys.executable, script, "--rounds", "1", "--only", "gathered", "--one-core"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert 0 == done.returncode, done.stderr
+    assert "Traceback" not in done.stderr
+    # Whether its claims hold in one round on a busy machine is chance.
+    assert done.returncode in (0, 1)
     rows = {line.split("  ")[0] for line in done.stdout.splitlines() if "/" in line.split(" ")[0]}
     assert {"floors/round trip, one core", "nested_calls/gathered", "nested_calls/batched"} == rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import signal
 import sys
 import textwrap
 
@@ -11,6 +12,7 @@ import pytest
 
 from codemode.cli import main
 from codemode.cli.batch_output import BatchOutput
+from codemode.cli.interrupt import Interrupt
 from codemode.session_log import SessionLog
 
 TOOLS = textwrap.dedent(
@@ -274,6 +276,17 @@ def test_resume_begins_a_batch_that_has_no_output_yet(batch):
     assert (0, [2], "") == (status, [record["value"] for record in records], err)
 
 
+@pytest.mark.parametrize("options", [OUTPUT, RESUME])
+def test_a_batch_that_was_killed_before_its_first_call_is_begun_again(batch, tmp_path, monkeypatch, options):
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchOutput, "complete", lambda self: None)
+        batch([], *OUTPUT)
+    assert 1 == (tmp_path / "out.jsonl.journal").read_text().count("\n")
+    status, records, _ = batch([double(1)], *options)
+    assert (0, [2]) == (status, [record["value"] for record in records])
+    assert not (tmp_path / "out.jsonl.journal").exists()
+
+
 def test_without_resume_a_journal_of_calls_that_ran_is_not_thrown_away(cut_off, tmp_path):
     (tmp_path / "out.jsonl").unlink()
     journal = (tmp_path / "out.jsonl.journal").read_text()
@@ -412,6 +425,7 @@ def test_tools_cannot_change_input_output_or_journal(batch, tmp_path, capsys):
 
 BAD_USES = {
     "no output to resume": (["in.jsonl", "--resume"], "--resume goes on with an output file; name it with"),
+    "output is a dash": (["in.jsonl", "--output", "-"], "--output must name a file; without it, results go"),
     "no such input": (["no.jsonl"], "no such file: 'no.jsonl'"),
     "input is a directory": (["."], "'.' is a directory, not a file of calls"),
     "output in no directory": (
@@ -454,3 +468,52 @@ def test_at_most_so_many_calls_run_at_a_time_as_asked_for(batch, tmp_path):
         sys.modules.pop("codemode_tools_tools", None)
         assert 0 == batch([double(n) for n in range(15)], *option)[0]
         assert expected == max(sys.modules["codemode_tools_tools"].most)
+
+
+def test_a_signal_while_an_old_output_is_being_read_changes_nothing(batch, tmp_path, monkeypatch):
+    interrupts = []
+
+    class Noted(Interrupt):
+        def __init__(self):
+            super().__init__()
+            interrupts.append(self)
+
+    def interrupted(self, records=BatchOutput.records):
+        for number, record in enumerate(records(self)):
+            yield record
+            if number == 1:
+                interrupts[-1].number = signal.SIGINT
+                interrupts[-1].abort.abort("interrupted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchOutput, "complete", lambda self: None)
+        # A line that is no call has its record at once, so it would be the one that is written out of place.
+        batch([double(0), double(1), double(2), "no call", "no call"], *OUTPUT)
+    before = ran(), (tmp_path / "out.jsonl").read_bytes(), (tmp_path / "out.jsonl.journal").read_bytes()
+    monkeypatch.setattr("codemode.cli.batch.Interrupt", Noted)
+    monkeypatch.setattr(BatchOutput, "records", interrupted)
+    assert 130 == batch.again(*RESUME)[0]
+    after = ran(), (tmp_path / "out.jsonl").read_bytes(), (tmp_path / "out.jsonl.journal").read_bytes()
+    assert before == after
+
+
+def test_a_call_that_a_policy_keeps_from_running_has_its_record_like_any_other(batch, tmp_path):
+    (tmp_path / "tools.py").write_text(
+        TOOLS
+        + textwrap.dedent(
+            """
+            from tool_bindings import AbortSignal
+
+            @registry.around
+            async def too_late(call, proceed):
+                if call.arguments.get("n") == 1:
+                    call.signal = AbortSignal()
+                    call.signal.abort("too late")
+                return await proceed()
+            """
+        )
+    )
+    status, records, _ = batch([double(n) for n in range(3)], *OUTPUT)
+    assert (1, ["succeeded", "failed", "succeeded"]) == (status, [record["status"] for record in records])
+    assert "ABORTED_BEFORE_DISPATCH" == records[1]["error"]["code"]
+    assert not (tmp_path / "out.jsonl.journal").exists()

@@ -9,7 +9,8 @@ def test_only_tools_that_are_there_are_named():
     assert {} == hints_for([])
     assert {} == hints_for(["add", "edit"])
     hints = hints_for(["read", "bash"])
-    assert "use `await tools.read(...)`" == hints["open"] == hints["os"]
+    assert "use `await tools.read(...)`" == hints["open"] == hints["glob"]
+    assert "use `await tools.read(...)` or `await tools.bash(...)`" == hints["os"]
     assert "use `await tools.bash(...)`" == hints["subprocess"]
     assert "requests" not in hints
 

@@ -25,6 +25,7 @@ async def program() -> None:
     print((await tools.naïve(größe=1))["ключ"])
     print((await tools.keyed({"from": "a"}))["anything"])
     print((await tools.structured())["structuredContent"]["from"].upper())
+    await tools.noted(owner="a")
     print((await tools.plain())["content"], (await tools.plain()).get("structuredContent"))
     print(found["extra"] if "extra" in found else "")
     try:
@@ -40,6 +41,7 @@ async def wrong() -> None:
     await tools.find(query="x", mode="slow")
     (await tools.find(query="x"))["titles"]
     (await tools.find(query="x"))["items"][0]["title"] + 1
+    await tools.noted(owner=1)
     await tools.missing()
     await tools.keyed({"form": "a"})
     (await tools.structured())["structuredContent"]["form"]
@@ -84,6 +86,7 @@ def typed_tools():
         tool("nothing", output={"type": "null"}),
         tool("structured", output=output_schema(record(**{"from": text}))),
         tool("plain", output=output_schema(None)),
+        *(tool(name, {"owner": {**text, "description": "who " * 20}}) for name in ("noted", "noted_too")),
         tool("odd-name"),
         tool("class", output=record(x=text)),
     ]

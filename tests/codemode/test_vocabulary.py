@@ -35,9 +35,7 @@ def test_forms_of_a_word_have_one_stem(one, other):
     assert stem(one) == stem(other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("us", "use"), ("page", "paging3"), ("add", "ad"), ("new", "news")]
-)
+@pytest.mark.parametrize(("one", "other"), [("us", "use"), ("page", "paging3"), ("add", "ad")])
 def test_other_words_have_other_stems(one, other):
     assert stem(one) != stem(other)
 

@@ -36,10 +36,13 @@ state = [
     sys.getrecursionlimit(),
     json.dumps([1.5, None]), sorted(vars(collections)), str(asyncio.get_running_loop())[:20],
 ]
-return [await tools.add(a=1, b=2), str(hash(str(state).replace("\\n", "")))]
+total = 0
+for letter in str(state):
+    total = (total * 31 + ord(letter)) % (2 ** 61 - 1)
+return [await tools.add(a=1, b=2), str(total)]
 """
-"""Uses a tool, and says everything about the interpreter that an earlier run could have changed.
-Workers share their hash seed, so equal states have equal hashes."""
+"""Uses a tool, and says everything about the interpreter that an earlier run could have changed: in a sum of
+its own, since `hash` differs between fork servers."""
 
 
 class Canaries:

@@ -42,6 +42,13 @@ async def hold(mark: str) -> None:
         _touch(mark + ".stopped")
 
 
+@registry.tool(concurrency_safe=True)
+async def wait_for(mark: str) -> None:
+    """Wait until there is such a file."""
+    while not await trio.Path(mark).exists():  # noqa: ASYNC110  # there is no event across processes
+        await trio.sleep(0.01)
+
+
 @registry.tool
 def refuse() -> int:
     """Fail."""

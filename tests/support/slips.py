@@ -11,6 +11,7 @@ import corpus
 import trio
 
 from codemode import Settings, open_service
+from tool_bindings import Output, ToolDefinition
 
 TABLE = Path(__file__).parent.parent / "data" / "slips.jsonl"
 NEVER_SHOWN = (
@@ -29,6 +30,28 @@ NEVER_SHOWN = (
     "object at 0x",
 )
 """Names of our own and of the host's, which mean nothing to the author of a program."""
+USERS = [
+    {"name": "Ann", "age": 34, "tags": ["staff"], "address": {"city": "Oslo"}, "manager": None},
+    {"name": "Bob", "age": 27, "tags": [], "address": {"city": "Rome"}, "manager": "Ann"},
+]
+ORDER = {
+    "type": "object",
+    "properties": {
+        "customerId": {"type": "string"},
+        "items": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"sku": {"type": "string"}, "qty": {"type": "integer", "minimum": 1}},
+                "required": ["sku", "qty"],
+                "additionalProperties": False,
+            },
+        },
+        "priority": {"enum": ["low", "normal", "high"]},
+    },
+    "required": ["customerId", "items"],
+    "additionalProperties": False,
+}
 AT_ONCE = 4
 """Programs that run at the same time."""
 
@@ -61,7 +84,24 @@ def slips_registry() -> Any:
         """Fetch a page."""
         return ""
 
+    @registry.tool
+    async def users() -> list[dict[str, Any]]:
+        """List the users."""
+        return USERS
+
+    @registry.tool
+    async def export(format: str) -> str:
+        """Export the orders as text."""
+        return '{"orders": [{"id": 1, "total": "1,200"}], "next": null}'
+
+    registry.register(
+        ToolDefinition("create_order", "Place an order.", ORDER, Output({"type": "null"}), _place_order)
+    )
     return registry
+
+
+async def _place_order(_arguments: object, _context: object) -> None:
+    return None
 
 
 async def judge(slips: list[dict[str, Any]]) -> dict[str, str]:

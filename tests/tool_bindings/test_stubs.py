@@ -392,6 +392,35 @@ class TestSharedClasses:
         text = stubs(*definitions, tool(f"{word}_a", output=first), tool(f"{word}_b", output=second))
         assert f"class {word}(TypedDict)" not in text
 
+    def test_a_note_that_several_tools_repeat_has_a_name(self):
+        owner = {**STR, "description": "Who owns the repository, with or without an @"}
+        one, two = tool("one", obj({"owner": owner}, ["owner"])), tool("two", obj({"owner": owner, "n": INT}))
+        text = stubs(one, two, tool("a-b", obj({"owner": owner})), tool("other", obj({"owner": STR})))
+        assert '\nOwner = Annotated[str, "Who owns the repository, with or without an @"]\n' in text
+        assert "async def one(self, *, owner: Owner) -> Any: ..." in text
+        assert "async def two(self, *, owner: Owner = ..., n: int = ...) -> Any: ..." in text
+        assert '# tools["a-b"](*, owner: Owner = ...) -> Any' in text
+        assert "async def other(self, *, owner: str = ...) -> Any: ..." in text
+        assert text.startswith("from typing import Annotated, Any, Protocol\n")
+
+    def test_a_note_of_one_tool_or_of_few_letters_has_none(self):
+        noted = {**STR, "description": "x"}
+        assert "Annotated" not in stubs(tool("a", obj({"owner_of_it": noted})), tool("b", obj({"c": noted})))
+        assert "Annotated" not in stubs(
+            tool("a", obj({"longer_name": noted})), tool("b", obj({"longer_name": noted}))
+        )
+
+    @pytest.mark.parametrize("name", ["any", "none", "tools", "t", "typed_dict", "a_output"])
+    def test_the_name_of_a_note_hides_nothing(self, name):
+        noted = {**STR, "description": 'a "long" \\ note that is repeated'}
+        a = tool("a", obj({name: noted}), obj({"x": INT}, ["x"]))
+        text = stubs(a, tool("b", obj({name: noted})))
+        (line,) = [line for line in text.splitlines() if " = Annotated[str, " in line]
+        defined = line.split(" = ")[0]
+        assert defined not in {"Any", "None", "Tools", "T", "TypedDict", "AOutput"}
+        assert f"{name}: {defined} = ..." in text
+        assert line.endswith('"a \\"long\\" \\\\ note that is repeated"]')
+
     def test_results_of_mcp_servers_share_one_frame(self):
         def result(structured, *required):
             return {

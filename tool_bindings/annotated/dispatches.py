@@ -27,7 +27,7 @@ from tool_bindings.annotated.envelope import MISSING, AnnotatedToolResult, build
 from tool_bindings.annotated.equality import same_json
 from tool_bindings.annotated.errors import AnnotationError
 from tool_bindings.annotated.intercepts import PUT_ASIDE, judge, kept
-from tool_bindings.annotated.projection import DEFAULT_POLICY, event_fields
+from tool_bindings.annotated.projection import DEFAULT_POLICY, event_fields, success_fields
 from tool_bindings.annotated.records import ToolResultRecord, failure_envelope
 from tool_bindings.annotated.shapes import BLOCK
 from tool_bindings.content import text_block
@@ -100,6 +100,9 @@ def observed(
     call: Dispatch, result: ToolResult, policy: ProjectionPolicy = DEFAULT_POLICY
 ) -> dict[str, JsonValue]:
     """Return the fields that an event about a result gets: as much of its envelope as the policy shows."""
+    if policy.hides_payload and result.annotation is None and not result.is_error and call.made(result):
+        schema = None if call.definition is None else call.definition.output.data_schema
+        return success_fields(policy, schema if schema is None else snapshot_frozen(schema), _identifiers(call))
     return event_fields(annotation_of(call, result), policy)
 
 

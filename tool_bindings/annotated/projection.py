@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from sandbox.values import FrozenDict, JsonValue, snapshot, thaw
+from tool_bindings.annotated.envelope import SCHEMA
 from tool_bindings.annotated.errors import AnnotationError
 from tool_bindings.annotated.intercepts import read_record
 
@@ -77,6 +78,8 @@ class ProjectionPolicy:
     redact: Callable[[dict[str, Any]], object] | None = None
     allowed: Mapping[str, Any] = field(init=False, repr=False, compare=False)
     """`keep` as a tree: a member's name to the tree below it, or to None where all of it may be seen."""
+    hides_payload: bool = field(init=False, repr=False, compare=False)
+    """Whether what is shown of an envelope says nothing of the value: only whole members that describe it."""
 
     def __post_init__(self) -> None:
         if isinstance(self.keep, str) or not all(map(_is_member, self.keep)):
@@ -85,8 +88,14 @@ class ProjectionPolicy:
         if self.redact is not None and not callable(self.redact):
             msg = "redact must be a function of the projection, or None"
             raise TypeError(msg)
-        object.__setattr__(self, "allowed", _tree(map(_names, self.keep)))
+        allowed = _tree(map(_names, self.keep))
+        object.__setattr__(self, "allowed", allowed)
+        partly = {name for name, below in allowed.items() if below is not None}
+        plain = self.redact is None and partly <= {"error"} and allowed.keys() <= _DESCRIBING
+        object.__setattr__(self, "hides_payload", plain)
 
+
+_DESCRIBING: Final = frozenset({"schema", "status", "isError", "dataSchema", "correlation", "error"})
 
 DEFAULT_POLICY: Final = ProjectionPolicy()
 
@@ -136,6 +145,31 @@ def event_fields(annotation: AnnotatedToolResult, policy: ProjectionPolicy) -> d
         except Exception as error:  # noqa: BLE001  # whatever a redactor does, what it was to hide stays hidden
             _closed(error)
             return {}
+    return {EVENT_FIELD: shown}
+
+
+def success_fields(
+    policy: ProjectionPolicy, data_schema: JsonValue, correlation: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    """Return what `event_fields` would for the envelope of a tool's own success, without making it.
+
+    Args:
+        policy: One that `hides_payload`.
+        data_schema: What the tool declares of its value, or None.
+        correlation: The call's identifiers.
+    """
+    allowed = policy.allowed
+    shown: dict[str, Any] = {}
+    if "schema" in allowed:
+        shown["schema"] = SCHEMA
+    if "status" in allowed:
+        shown["status"] = "succeeded"
+    if "isError" in allowed:
+        shown["isError"] = False
+    if data_schema is not None and "dataSchema" in allowed:
+        shown["dataSchema"] = data_schema
+    if correlation and "correlation" in allowed:
+        shown["correlation"] = correlation
     return {EVENT_FIELD: shown}
 
 

@@ -138,5 +138,21 @@ def test_the_last_runs_of_a_session_are_kept_and_no_other_session_sees_them():
     assert [f"run-{number}" for number in range(10, 30)] == list(logs.of(mine))
     assert {} == logs.of(ClientKey("a", "2"))
     for number in range(200):
-        logs.keep(ClientKey("b", str(number)), "run", "text")
+        logs.keep(ClientKey("a", f"other-{number}"), "run", "text")
     assert {} == logs.of(mine)
+
+
+def test_what_one_owner_does_pushes_out_no_run_of_another():
+    logs, mine = RunLogs(), ClientKey("a")
+    logs.keep(mine, "run", "text")
+    for number in range(2000):
+        logs.keep(ClientKey("b", str(number)), "run", "text")
+    assert {"run": "text"} == logs.of(mine)
+
+
+def test_all_logs_of_one_owner_have_a_bound_together():
+    logs = RunLogs()
+    for number in range(50):
+        logs.keep(ClientKey("a", str(number // 10)), f"run-{number}", "x" * 1_000_000)
+    kept = [len(logs.of(ClientKey("a", str(session)))) for session in range(5)]
+    assert [0, 3, 10, 10, 10] == kept

@@ -6,6 +6,7 @@ import pytest
 import trio
 
 from codemode.server.guard import (
+    BODY_SECONDS,
     CLIENT_KEY,
     DISCONNECTED_KEY,
     MAX_REQUESTS,
@@ -117,6 +118,38 @@ async def test_the_application_can_tell_that_the_client_has_gone():
     guard, _ = guarded(application)
     await Request(guard, GOOD).run()
     assert [False, True] == gone
+
+
+async def test_a_body_that_trickles_in_for_ever_is_given_up_and_a_stream_is_not(autojump_clock):
+    received = []
+
+    async def application(scope, receive, send):
+        while not received or received[-1]["type"] != "http.disconnect":
+            received.append(await receive())
+
+    guard, _ = guarded(application)
+    request = Request(guard, GOOD)
+
+    async def trickle():
+        await trio.sleep(BODY_SECONDS / 4)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    request.receive = trickle
+    began = trio.current_time()
+    await request.run()
+    assert ["http.request"] * 3 == [message["type"] for message in received[:3]]
+    assert BODY_SECONDS == trio.current_time() - began
+
+    received.clear()
+    messages = [{"type": "http.request", "body": b"x"}, {"type": "http.disconnect"}]
+
+    async def late():
+        await trio.sleep(BODY_SECONDS * 0.9)
+        return messages.pop(0)
+
+    request.receive = late
+    await request.run()
+    assert ["http.request", "http.disconnect"] == [message["type"] for message in received]
 
 
 async def test_a_websocket_is_closed():

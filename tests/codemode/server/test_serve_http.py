@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 
 import httpx2
 import mcp_types
@@ -33,16 +34,22 @@ pytestmark = [
 ]
 
 
+def said_at_start(process):
+    """Return the lines until the one that ends with the address."""
+    lines = [process.stderr.readline().decode()]
+    while "serving at" not in lines[-1]:
+        assert lines[-1], "the server ended"
+        lines.append(process.stderr.readline().decode())
+    return lines
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, launch, noisy_arguments):
     """Start a server for two tokens and give its address and process; made once for this file."""
     tokens = tmp_path_factory.mktemp("serve") / "tokens"
     tokens.write_text("# one per client\n" + "\n".join(TOKENS) + "\n")
     with launch(*noisy_arguments, "--http", "127.0.0.1:0", "--token-file", str(tokens)) as process:
-        lines = [process.stderr.readline().decode()]
-        while "serving at" not in lines[-1]:
-            assert lines[-1], "the server ended"
-            lines.append(process.stderr.readline().decode())
+        lines = said_at_start(process)
         assert not any(token in line for token in TOKENS for line in lines)
         yield lines[-1].split()[-1], process
 
@@ -116,17 +123,76 @@ def test_a_session_answers_only_to_the_token_that_opened_it(http, url):
     assert 200 == http.post(url, json=listing, headers={**mine, "mcp-session-id": session}).status_code
 
 
+def test_one_client_cannot_use_up_the_sessions_of_another(http, launch, noisy_arguments, tmp_path):
+    (tmp_path / "tokens").write_text("\n".join(TOKENS))
+    options = ("--http", "127.0.0.1:0", "--token-file", str(tmp_path / "tokens"))
+    with launch(*noisy_arguments, *options) as process:
+        url = said_at_start(process)[-1].split()[-1]
+        greedy, calm = ({**ACCEPT, "Authorization": f"Bearer {token}"} for token in TOKENS)
+        statuses = [http.post(url, json=INITIALIZE, headers=greedy).status_code for _ in range(102)]
+        assert [200] * 100 + [503] * 2 == statuses
+        assert 200 == http.post(url, json=INITIALIZE, headers=calm).status_code
+        # What clients do wrong is told to them, and fills nobody's log.
+        process.terminate()
+        assert b"" == process.stderr.read()
+
+
+def test_who_sends_nothing_locks_nobody_out(url, http):
+    host, port = url.split("/")[2].split(":")
+    with contextlib.ExitStack() as stack:
+        for _ in range(700):
+            idle = stack.enter_context(socket.create_connection((host, int(port)), TIMEOUT_SECONDS))
+            idle.sendall(b"POST /mcp HTTP/1.1\r\nHost: ")
+        headers = {**ACCEPT, "Authorization": f"Bearer {TOKENS[0]}"}
+        assert 200 == http.post(url, json=INITIALIZE, headers=headers).status_code
+
+
+def test_a_client_that_reads_nothing_keeps_the_server_from_nothing(launch, noisy_arguments, http):
+    with launch(*noisy_arguments, "--http", "127.0.0.1:0") as process:
+        lines = said_at_start(process)
+        token, url = lines[0].split()[-1], lines[-1].split()[-1]
+        host, port = url.split("/")[2].split(":")
+        headers = {**ACCEPT, "Authorization": f"Bearer {token}"}
+        headers["mcp-session-id"] = http.post(url, json=INITIALIZE, headers=headers).headers["mcp-session-id"]
+        call = {
+            "jsonrpc": "2.0",
+            "id": 3,
+            "method": "tools/call",
+            "params": {
+                "name": "run_code",
+                "arguments": {"code": "return 'x' * 1_000_000", "description": "x"},
+            },
+        }
+        body = json.dumps(call).encode()
+        lines = [
+            "POST /mcp HTTP/1.1",
+            f"Host: {host}:{port}",
+            f"Content-Length: {len(body)}",
+            *(f"{name}: {value}" for name, value in headers.items()),
+        ]
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect((host, int(port)))
+            deaf.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+            # The head of the answer: the rest is more than the connection holds.
+            assert deaf.recv(12).startswith(b"HTTP/1.1 200")
+            process.terminate()
+            assert 0 == process.wait(20)
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_sdks_client_lists_runs_and_hears_progress(url, mode):
+async def test_the_sdks_client_lists_runs_and_hears_progress(url, mode, tmp_path):
     async with connected(url, mode=mode) as client:
         assert ["run_code"] == [tool.name for tool in (await client.list_tools()).tools]
         heard = []
 
         async def on_progress(*progress):
             heard.append(progress)
+            # The program goes on only when its progress has been heard of.
+            (tmp_path / "heard").touch()
 
         code = (
-            "codemode.progress(1, 2, 'half')\nimport asyncio\nawait asyncio.sleep(0.2)\n"
+            f"codemode.progress(1, 2, 'half')\nawait tools.wait_for(mark={str(tmp_path / 'heard')!r})\n"
             "return await tools.noisy(word='x')"
         )
         result = await run(client, code, progress_callback=on_progress)
@@ -203,11 +269,8 @@ async def test_a_flood_of_one_token_leaves_room_for_the_other(url):
 
 def test_it_ends_in_order_with_a_stream_open_and_frees_the_port(launch, noisy_arguments, http):
     with launch(*noisy_arguments, "--http", "127.0.0.1:0") as process:
-        token = process.stderr.readline().decode().split()[-1]
-        line = process.stderr.readline().decode()
-        while "serving at" not in line:
-            line = process.stderr.readline().decode()
-        url = line.split()[-1]
+        lines = said_at_start(process)
+        token, url = lines[0].split()[-1], lines[-1].split()[-1]
         assert len(token) >= 32
         headers = {**ACCEPT, "Authorization": f"Bearer {token}"}
         response = http.post(url, json=INITIALIZE, headers=headers)

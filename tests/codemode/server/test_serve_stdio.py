@@ -69,7 +69,7 @@ def test_the_tool_list_has_the_same_bytes_every_time(peer):
     first, second = (json.dumps(peer.ask("tools/list")["result"]) for _ in range(2))
     assert first == second
     names = [tool["name"] for tool in json.loads(first)["tools"]]
-    assert ["run_code", "hold", "noisy", "refuse"] == names
+    assert ["run_code", "hold", "noisy", "refuse", "wait_for"] == names
     assert "async def noisy(self, *, word: str) -> str:" in first
 
 
@@ -152,23 +152,23 @@ def test_wrong_arguments_of_run_code_are_named(peer, arguments, words):
     assert words in text_of(result)
 
 
-def test_progress_of_a_program_arrives_while_it_runs(peer):
+def test_progress_of_a_program_arrives_while_it_runs(peer, tmp_path):
+    # The program goes on only when its progress has been heard of.
+    code = (
+        f"codemode.progress(1, 4, 'one')\nawait tools.wait_for(mark={str(tmp_path / 'one')!r})\n"
+        f"codemode.progress(3, 4)\nawait tools.wait_for(mark={str(tmp_path / 'three')!r})\nreturn 0"
+    )
     params = {
         "name": "run_code",
-        "arguments": {
-            "code": "codemode.progress(1, 4, 'one')\nimport asyncio\nawait asyncio.sleep(0.2)\n"
-            "codemode.progress(3, 4)\nawait asyncio.sleep(0.2)\nreturn 0",
-            "description": "report",
-        },
+        "arguments": {"code": code, "description": "report"},
         "_meta": {"progressToken": "p"},
     }
-    before = len(peer.notifications)
-    peer.ask("tools/call", params)
-    sent = [message["params"] for message in peer.notifications[before:]]
-    assert [
-        {"progressToken": "p", "progress": 1, "total": 4, "message": "one"},
-        {"progressToken": "p", "progress": 3, "total": 4},
-    ] == sent
+    number = peer.send("tools/call", params)
+    assert {"progressToken": "p", "progress": 1, "total": 4, "message": "one"} == peer.receive()["params"]
+    (tmp_path / "one").touch()
+    assert {"progressToken": "p", "progress": 3, "total": 4} == peer.receive()["params"]
+    (tmp_path / "three").touch()
+    assert 0 == peer.answer(number)["result"]["structuredContent"]["result"]
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,19 @@ def free_port():
 @pytest.fixture
 def port():
     """Start the server and give its port once it accepts connections."""
-    number = free_port()
-    process = subprocess.Popen([sys.executable, SERVER, "--http", str(number)], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
+    process = None
+    while True:
+        if process is None or process.poll() is not None:
+            # Another try for one that ended: somebody else was quicker to take a port that was free.
+            number = free_port()
+            command = [sys.executable, SERVER, "--http", str(number)]
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
             socket.create_connection(("127.0.0.1", number), 1).close()
             break
         except OSError:
+            assert time.monotonic() < deadline
             time.sleep(0.05)
     yield number
     process.kill()
@@ -99,10 +104,13 @@ async def test_a_server_over_http_works_until_it_dies_and_then_says_so(port):
 
 async def test_an_address_where_nobody_listens_is_named_and_tried_again():
     registry, notes = ToolRegistry(), []
-    async with open_mcp_servers(
-        registry, configs(free_port()), on_note=lambda text, _problem: notes.append(text)
-    ):
-        assert [] == registry.names()
+    with socket.socket() as silent:
+        # Ours, so that nobody else listens there, and neither do we.
+        silent.bind(("127.0.0.1", 0))
+        async with open_mcp_servers(
+            registry, configs(silent.getsockname()[1]), on_note=lambda text, _problem: notes.append(text)
+        ):
+            assert [] == registry.names()
     assert "failed; trying again in 0.5 s" in notes[0]
 
 

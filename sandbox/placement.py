@@ -1,0 +1,69 @@
+"""Keeps the worker of the only run on the core of the task that serves it.
+
+A program that awaits one call after the other and its host take turns: while one works the other sleeps. On
+one core the turn passes in some 10 us; waking another core takes ten times as long on common machines. With
+several runs at a time every core has work, and where each process belongs is the kernel's to say.
+
+Knows: cores. Does not know: runs.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Placement:
+    """Where one worker may run.
+
+    Best effort: without the rights or the system calls for it the worker stays where the kernel puts it.
+
+    Args:
+        pid: The worker's number; the caller knows that it has not been reaped yet.
+    """
+
+    __slots__ = ("_core", "_pid")
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._core: int | None = None
+
+    def follow(self) -> None:
+        """Keep the worker on the core this thread is on."""
+        current_core = _core_reader()
+        if current_core is None:
+            return
+        core = current_core()
+        if core != self._core:
+            self._core = core
+            self._allow({core})
+
+    def let_go(self) -> None:
+        """Let the worker run on every core this process may use."""
+        if self._core is not None:
+            self._core = None
+            self._allow(os.sched_getaffinity(0))
+
+    def _allow(self, cores: set[int]) -> None:
+        try:
+            os.sched_setaffinity(self._pid, cores)
+        except OSError:
+            pass  # It has ended, or is not ours to move.
+
+
+@cache
+def _core_reader() -> Callable[[], int] | None:
+    """Return what tells the core this thread is on; None where there is nothing to choose or to ask."""
+    if len(os.sched_getaffinity(0)) < 2:
+        return None
+    import ctypes  # noqa: PLC0415  # a run without calls does not need it
+
+    try:
+        reader: Callable[[], int] = ctypes.CDLL(None).sched_getcpu
+    except (OSError, AttributeError):
+        return None
+    return reader if reader() >= 0 else None
