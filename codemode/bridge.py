@@ -183,7 +183,7 @@ class Bridge:
         await dispatch.prepare()
         self._lane.started(ticket)
         await dispatch.execute()
-        if call.scope.cancel_called:
+        if signal.aborted:  # And the scope may be cancelled for it.
             with trio.CancelScope(shield=True):
                 return await self._finish(dispatch, event, text, record, number)
         return await self._finish(dispatch, event, text, record, number)

@@ -173,23 +173,18 @@ class RunCodeTool:
     async def _run(
         self, source: str, request: RunRequest, token: DispatchToken, context: ToolRunContext
     ) -> Outcome:
-        async with trio.open_nursery() as nursery:
-            bridge = request.bridge = self._bridge(request, token, nursery)
-            tools = bridge.namespace(source)
-            helpers = Helpers(bridge.definitions, request.on_progress, self._catalogues)
-            program = Program(source, (tools, helpers.namespace(tools.name)), hints_for(request.tools))
-            try:
-                request.outcome = await self._sandbox.run(
-                    program,
-                    limits=request.limits,
-                    stop=request.stop,
-                    on_log=request.on_log,
-                    on_accepted=request.on_accepted,
+        if self.log_listeners:
+            async with trio.open_nursery() as nursery:
+                shaper = LogShaper(
+                    tuple(self.log_listeners),
+                    self._sink,
+                    nursery,
+                    max_waiting=self._max_parallel,
+                    session=self._session,
                 )
-            except SandboxError as error:
-                request.error = error
-            finally:
-                bridge.close()
+                bridge = await self._run_bridged(source, request, token, shaper)
+        else:
+            bridge = await self._run_bridged(source, request, token, None)
         for message in bridge.additional_contexts():
             context.defer_context(message)
         if request.outcome is None:
@@ -199,16 +194,28 @@ class RunCodeTool:
             context.conclude_turn()
         return request.outcome
 
-    def _bridge(self, request: RunRequest, token: DispatchToken, nursery: trio.Nursery) -> Bridge:
-        shaper = None
-        if self.log_listeners:
-            shaper = LogShaper(
-                tuple(self.log_listeners),
-                self._sink,
-                nursery,
-                max_waiting=self._max_parallel,
-                session=self._session,
+    async def _run_bridged(
+        self, source: str, request: RunRequest, token: DispatchToken, shaper: LogShaper | None
+    ) -> Bridge:
+        bridge = request.bridge = self._bridge(request, token, shaper)
+        tools = bridge.namespace(source)
+        helpers = Helpers(bridge.definitions, request.on_progress, self._catalogues)
+        program = Program(source, (tools, helpers.namespace(tools.name)), hints_for(request.tools))
+        try:
+            request.outcome = await self._sandbox.run(
+                program,
+                limits=request.limits,
+                stop=request.stop,
+                on_log=request.on_log,
+                on_accepted=request.on_accepted,
             )
+        except SandboxError as error:
+            request.error = error
+        finally:
+            bridge.close()
+        return bridge
+
+    def _bridge(self, request: RunRequest, token: DispatchToken, shaper: LogShaper | None) -> Bridge:
         return Bridge(
             self._registry,
             request.tools,

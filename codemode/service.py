@@ -86,6 +86,7 @@ class CodeService:
             grace_seconds=settings.grace_seconds,
             session=self._session,
         )
+        self._isolation = active_walls(sandbox.isolation)
         self._stops: dict[str, Stop] = {}
         self._quiet: trio.Event | None = None
         self._closed = False
@@ -93,7 +94,7 @@ class CodeService:
     @property
     def isolation(self) -> tuple[str, ...]:
         """Names of the walls that stand on this machine, as probed when the service opened."""
-        return active_walls(self._sandbox.isolation)
+        return self._isolation
 
     def statistics(self) -> ServiceStatistics:
         """Return how many runs are where."""

@@ -25,7 +25,8 @@ _MAX_STARTING: Final = 2 * (os.cpu_count() or 1)
 """Workers being set up at the same time; more would only make each of them later. Arbitrary."""
 _REFILL_PAUSE_SECONDS: Final = 0.002
 """How long the next worker's setting up is put off while others are parked: it takes a core for some
-milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then."""
+milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then.
+Also how long the host's own work for a worker that is gone waits."""
 _MAX_ENDING: Final = 16
 """Workers that may still be ending after their runs have returned. Arbitrary: each takes about 1 ms."""
 
@@ -139,6 +140,13 @@ class WorkerPool:
         self._nursery.start_soon(self._see_to_end, worker)
 
     async def _see_to_end(self, worker: Worker) -> None:
+        try:
+            # The caller of the run that has just ended goes first; closing cuts this short.
+            await trio.sleep(_REFILL_PAUSE_SECONDS)
+        finally:
+            await self._end_one(worker)
+
+    async def _end_one(self, worker: Worker) -> None:
         try:
             await self.retire(worker)
         finally:

@@ -52,6 +52,7 @@ _UNIT_BYTES: Final = 4096
 _UNITS_PER_BRIEF_WAIT: Final = 8
 _BRIEF_WAIT_MILLISECONDS: Final = 1
 """Longest time a reader keeps other tasks waiting for a frame that is about to come; the least poll knows."""
+_CALL_START: Final = [wire.CALL]
 _QUICK_SECONDS: Final = 0.0005
 """A program that answers within this is waited for briefly the next time. Arbitrary: a few times what the
 next call of a loop takes."""
@@ -322,6 +323,8 @@ class Run:
             self._received_bytes += len(data)
             if self._received_bytes > self._max_received_bytes:
                 raise WireProtocolError("a worker sent more than a program can make it send")
+            if (payload := self._frames.only_payload(data)) is not None:
+                break
             self._frames.feed(data)
         self._frame_bytes = len(payload)
         self._units += 1 + len(payload) // _UNIT_BYTES
@@ -358,7 +361,7 @@ class Run:
         else:
             messages = wire.decode_payload(payload)
         for message in messages:
-            if type(message) is list and message[:1] == [wire.CALL]:
+            if type(message) is list and message[:1] == _CALL_START:
                 self._charge(len(payload))
                 break
         if len(payload) > self._limits.max_call_bytes:

@@ -138,6 +138,16 @@ class FrameBuffer:
         """Add received bytes."""
         self._bytes += data
 
+    def only_payload(self, data: bytes) -> bytes | None:
+        """Return the payload of received bytes that are just one whole frame, or None and keep nothing.
+
+        What nearly every receive gives during short calls; `feed` and `next_payload` take all else there is.
+        """
+        length = len(data) - HEADER_BYTES
+        if self._bytes or length < 0 or length > self._max_frame_bytes:
+            return None
+        return data[HEADER_BYTES:] if int.from_bytes(data[:HEADER_BYTES], "little") == length else None
+
     def next_payload(self) -> bytes | None:
         """Return the next whole frame's payload, or None until more bytes arrive.
 
@@ -212,13 +222,11 @@ def _parse_ready(message: list[Any]) -> Ready:
 def _parse_call(message: list[Any]) -> Call:
     _expect(len(message) == 6)
     _, call_id, namespace, member, arguments, line = message
-    return Call(
-        _call_id(call_id),
-        _text(namespace, MAX_NAME_CHARS),
-        _text(member, MAX_NAME_CHARS),
-        arguments,
-        _line(line),
-    )
+    # Spelled out, because it is done for every call.
+    _expect(type(call_id) is int and 0 < call_id <= MAX_CALL_ID)
+    _expect(type(namespace) is str and type(member) is str)
+    _expect(line is None or (type(line) is int and 0 < line <= MAX_LINE))
+    return Call(call_id, namespace[:MAX_NAME_CHARS], member[:MAX_NAME_CHARS], arguments, line)
 
 
 def _parse_cancel(message: list[Any]) -> Cancel:

@@ -53,6 +53,8 @@ _INSTRUCTIONS: Final = (
     " codemode://runs/ID/events is the event log of a run."
 )
 _LISTENERS_KEPT: Final = 1000
+_TELL_SECONDS: Final = 5.0
+"""A client that does not take a notification for so long is not told any more."""
 
 
 def one_client(_context: ServerRequestContext[Any, Any]) -> ClientKey:
@@ -192,6 +194,7 @@ class CodeServer:
                 tools=visible,
                 on_progress=progress.note,
             )
+            await progress.finish()
         self._logs.keep(self._key_of(context), outcome.run_id, self._journal.take(outcome.run_id))
         return run_answer(outcome)
 
@@ -280,10 +283,6 @@ class CodeServer:
                     self._sessions.pop(key, None)
 
 
-_TELL_SECONDS: Final = 5.0
-"""A client that does not take a notification for so long is not told any more."""
-
-
 def _advertised(definition: ToolDefinition) -> types.Tool:
     return types.Tool(
         name=definition.name,
@@ -304,6 +303,8 @@ class _Progress:
     def __init__(self) -> None:
         self._latest: tuple[float, float | None, str | None] | None = None
         self._news = trio.Event()
+        self._is_over = False
+        self._all_sent = trio.Event()
         self._sent = -1.0
 
     def note(self, done: float, total: float | None, note: str | None) -> None:
@@ -311,16 +312,23 @@ class _Progress:
         self._news.set()
 
     async def forward(self, session: ServerSession) -> None:
-        """Send until cancelled. Numbers that do not rise are left out, as the protocol wants."""
-        while True:
+        """Send until `finish`. Numbers that do not rise are left out, as the protocol wants."""
+        while not self._is_over:
             await self._news.wait()
             self._news = trio.Event()
-            assert self._latest is not None, "news means there is something"
-            done, total, note = self._latest
-            if done <= self._sent:
+            if self._latest is None or self._latest[0] <= self._sent:
                 continue
-            self._sent = done
-            await session.report_progress(done, total, None if note is None else _without_surrogates(note))
+            self._sent, total, note = self._latest
+            shown = None if note is None else _without_surrogates(note)
+            await session.report_progress(self._sent, total, shown)
+        self._all_sent.set()
+
+    async def finish(self) -> None:
+        """Wait until the last report is sent, so that it comes before the result; not for ever."""
+        self._is_over = True
+        self._news.set()
+        with trio.move_on_after(_TELL_SECONDS):
+            await self._all_sent.wait()
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -7,12 +7,16 @@ import json
 import signal
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from codemode.bridge import OUTCOME_UNKNOWN
 from codemode.cli import main
+from codemode.cli.batch_lines import BAD_LINE, MAX_ID_CHARS, MAX_LINE_BYTES, UNKNOWN_TOOL
 from codemode.cli.batch_output import BatchOutput
 from codemode.cli.interrupt import Interrupt
+from codemode.depth import MAX_DEPTH
 from codemode.session_log import SessionLog
 
 TOOLS = textwrap.dedent(
@@ -517,3 +521,13 @@ def test_a_call_that_a_policy_keeps_from_running_has_its_record_like_any_other(b
     assert (1, ["succeeded", "failed", "succeeded"]) == (status, [record["status"] for record in records])
     assert "ABORTED_BEFORE_DISPATCH" == records[1]["error"]["code"]
     assert not (tmp_path / "out.jsonl.journal").exists()
+
+
+def test_the_page_on_batches_names_every_code_member_and_bound(batch):
+    text = (Path(__file__).parents[2] / "docs" / "batch.md").read_text(encoding="utf-8")
+    _, records, _ = batch([double(1), double(1, id=1), {"tool": "broken", "arguments": {}}, "no call"])
+    members = {member for record in records for member in record}
+    for word in (*members, BAD_LINE, UNKNOWN_TOOL, OUTCOME_UNKNOWN, "INVALID_OUTPUT"):
+        assert f"`{word}`" in text, word
+    for bound in (f"{MAX_LINE_BYTES} bytes", f"{MAX_DEPTH} levels", f"{MAX_ID_CHARS} characters"):
+        assert bound in text

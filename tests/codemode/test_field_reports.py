@@ -128,6 +128,10 @@ CASES = {
         "await tools.search(app='x', actions=[])",
         failure("search(*, query: str, page: int = ...)", calls=[]),
     ),
+    "F037 look-up": (
+        "text = await codemode.describe('search')\n'query: str' in text",
+        result(True),
+    ),
     "F048": ("await exotic_nam(x=1)", failure('did you mean `await tools["exotic-name"](...)`?')),
     "F064": (
         "[await tools.echo(value=v) for v in ('\"{\\\\\"a\\\\\": 1}\"', '007', '1e5')]",
@@ -290,7 +294,7 @@ async def test_f056_values_are_what_the_stub_says():
     assert "list[str]" in render_stubs(registry.definitions())
 
 
-async def test_f078_f083_a_tight_loop_ends_with_the_limit_that_fired():
+async def test_f078_f083_f085_a_tight_loop_ends_with_the_limit_that_fired():
     async with open_service(corpus.fixture_registry()) as service:
         busy = await service.run_code("while True: pass", compute_seconds=0.2)
         slow = await service.run_code("await tools.slow(ms=10**8)", wall_seconds=0.2)
@@ -315,6 +319,19 @@ async def test_f080_one_giant_power_is_ended_and_the_host_goes_on():
         nursery.cancel_scope.cancel()
     assert outcome.failure.kind in ("timeout", "memory-limit")
     assert len(ticks) >= 5
+
+
+async def test_f066_f068_what_is_too_long_fails_with_the_limit_and_what_fits_gets_no_notice():
+    async with open_service(corpus.fixture_registry()) as service:
+        many = await service.run_code("for i in range(5000): print(i)", max_log_entries=100)
+        fits = await service.run_code("for i in range(100): print(i)", max_log_entries=100)
+        joined = "'\\n'.join(r['text'] for r in (await tools.big(n=600))['rows'])"
+        long = await service.run_code(joined, max_output_bytes=1000)
+    assert ("output-limit", 100) == (many.failure.kind, len(many.logs))
+    assert "100 lines" in many.failure.message
+    assert "max_log_entries" in many.failure.message
+    assert (True, None, "\n".join(map(str, range(100)))) == (fits.ok, fits.hint, fits.content[0]["text"])
+    assert "1000 bytes; the limit is max_output_bytes" in long.failure.message
 
 
 async def test_f105_runs_at_the_same_time_do_not_mix():

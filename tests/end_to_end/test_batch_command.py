@@ -42,7 +42,6 @@ async def stubborn(n: int) -> int:
         await trio.sleep_forever()
     finally:
         with trio.CancelScope(shield=True):
-            await trio.sleep(0.3)
             print("CANCELLED", flush=True)
             await trio.sleep_forever()
 
@@ -124,9 +123,10 @@ def test_ctrl_c_stops_what_runs_and_resume_makes_the_rest(start, codemode, folde
     ]
 
 
-def test_a_call_that_a_second_signal_cuts_short_is_of_unknown_outcome(start, codemode, folder):
+def test_a_call_that_a_kill_cuts_short_is_of_unknown_outcome_in_output_and_event_log(start, codemode, folder):
     (folder / "in.jsonl").write_text(line("double", n=1) + line("stubborn", n=2) + line("double", n=3))
-    process = start(*COMMAND, "in.jsonl", "--output", "out.jsonl")
+    arguments = (*COMMAND, "in.jsonl", "--output", "out.jsonl", "--events", "e.jsonl", "--max-parallel", "1")
+    process = start(*arguments)
     while process.stderr.readline() != "READY 2\n":
         pass
     process.send_signal(signal.SIGINT)
@@ -134,10 +134,14 @@ def test_a_call_that_a_second_signal_cuts_short_is_of_unknown_outcome(start, cod
         pass
     process.kill()
     process.communicate()
-    assert 1 == codemode(*COMMAND, "in.jsonl", "--output", "out.jsonl", "--resume")[0]
+    status, _, err = codemode(*arguments, "--resume")
+    assert 1 == status
+    assert "'e.jsonl' had been cut off" in err
     assert ["succeeded", "unknown", "succeeded"] == [
         record["status"] for record in records((folder / "out.jsonl").read_text())
     ]
+    results = SessionLog.load(folder / "e.jsonl").replay().results
+    assert [None, "TOOL_OUTCOME_UNKNOWN", None] == [(result.error or {}).get("code") for result in results]
 
 
 def test_a_full_disk_stops_the_batch_and_resume_repeats_nothing(codemode, folder):
@@ -185,3 +189,15 @@ def test_when_nobody_reads_any_more_no_further_call_is_made(start, folder):
     assert 0 == process.wait(timeout=300)
     assert err.count("tool says") < 3000
     assert "Traceback" not in err
+
+
+def test_a_stream_that_is_given_again_is_recognised_by_its_lines(codemode, folder):
+    lines = "".join(line("double", n=n) for n in range(5))
+    arguments = (*COMMAND, "-", "--output", "out.jsonl", "--resume")
+    assert 0 == codemode(*arguments, typed=lines)[0]
+    status, _, err = codemode(*arguments, typed=lines)
+    assert (0, False) == (status, "tool says" in err)
+    assert "'out.jsonl' is complete; no call was left to make" in err
+    status, _, err = codemode(*arguments, typed=lines.replace("4", "5"))
+    assert (2, False) == (status, "tool says" in err)
+    assert "its record of line 5 is not one of standard input" in err

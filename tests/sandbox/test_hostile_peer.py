@@ -87,7 +87,15 @@ SPACE = Namespace("host", {"echo": "echo()"}, echo)
 async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
     """Settle a run against a peer that follows a script; the script is cancelled when the run has ended."""
     peer = Peer()
-    run = Run(peer, Program("", namespaces), limits, on_log=None, on_stuck_call=print, grace_seconds=1)
+    run = Run(
+        peer,
+        Program("", namespaces),
+        limits,
+        on_log=None,
+        on_stuck_call=print,
+        grace_seconds=1,
+        is_alone=lambda: False,
+    )
     async with trio.open_nursery() as nursery:
 
         async def follow():

@@ -152,6 +152,20 @@ def test_wrong_arguments_of_run_code_are_named(peer, arguments, words):
     assert words in text_of(result)
 
 
+def test_the_last_report_of_progress_comes_before_the_result(peer):
+    params = {
+        "name": "run_code",
+        "arguments": {"code": "codemode.progress(1, 2)\ncodemode.progress(2, 2)", "description": "a test"},
+        "_meta": {"progressToken": "last"},
+    }
+    number = peer.send("tools/call", params)
+    messages = [peer.receive()]
+    while "id" not in messages[-1]:
+        messages.append(peer.receive())
+    assert number == messages[-1]["id"]
+    assert {"progressToken": "last", "progress": 2, "total": 2} == messages[-2]["params"]
+
+
 def test_progress_of_a_program_arrives_while_it_runs(peer, tmp_path):
     # The program goes on only when its progress has been heard of.
     code = (
@@ -263,5 +277,4 @@ def test_a_client_that_disappears_takes_its_runs_along(
         peer.process.stdin.close()
         assert 0 == peer.process.wait(300)
         assert (tmp_path / "d.stopped").exists()
-        assert [] == descendants(peer.process)
         eventually(lambda: not any(map(processes.is_alive, below)))
