@@ -207,7 +207,7 @@ class SessionLog:
 
     @property
     def only_writes(self) -> bool:
-        """Whether an event only has to get into the file: nobody observes, nothing is kept, nothing is wrong."""
+        """Whether an event only has to get into the file: nobody observes, and nothing is kept or wrong."""
         return not (self._observers or self._closed or self._pending) and self._memory is None
 
     def append_dispatch(self, type: str, identity: Mapping[str, Any], text: bytes) -> None:  # noqa: A002  # as for append
@@ -228,7 +228,8 @@ class SessionLog:
         time_ms = max(state.last_time, self._clock())
         seq = self._next_seq()
         state.accept_dispatch(type, identity, time_ms)
-        self._write(type, seq, b'{"type":"%b","seq":%d,"time":%d,"data":%b}\n' % (type.encode(), seq, time_ms, text))
+        line = b'{"type":"%b","seq":%d,"time":%d,"data":%b}\n' % (type.encode(), seq, time_ms, text)
+        self._write(type, seq, line)
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with every event from now on; return what ends that. Its errors are contained."""

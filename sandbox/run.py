@@ -335,8 +335,8 @@ class Run:
     def _wait_briefly(self) -> None:
         """Wait a moment for the next frame without giving way to other tasks.
 
-        Going through the scheduler for every frame would double what a short call costs. Only for the only run,
-        while its program answers at once, and every few frames other tasks have their turn.
+        Going through the scheduler for every frame would double what a short call costs. Only for the only
+        run, while its program answers at once, and every few frames other tasks have their turn.
         """
         self._units += _UNITS_PER_BRIEF_WAIT
         self._is_quick = self._is_alone() and not self._sending

@@ -6,6 +6,7 @@ Knows: what asyncio and unawaited calls say. Does not know: data.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -116,6 +117,8 @@ def called(failed: Failed) -> str | None:
     if isinstance(function, ast.Name) and function.id in failed.around.spaces:
         space = failed.around.spaces[function.id]
         return f"call a {space.noun} by its own name: `await {function.id}.NAME(key=value)`"
+    if isinstance(function, ast.Name) and hasattr(builtins, function.id):
+        return None
     found, value = failed.value_of(function)
     if found and type(value) in (int, float, bool, type(None)):
         return f"`{code(function)}` is {described(value)}, and no function"

@@ -65,7 +65,7 @@ def _awaited(failed: Failed) -> str | None:
     if kind == "function" and isinstance(failed.node, ast.Await):
         return f"call it: `await {code(failed.node.value)}(...)`"
     if isinstance(failed.node, ast.Await) and isinstance(failed.node.value, ast.Await):
-        return "one `await` gives the value: leave out the other"
+        return "one `await` gives the value already: leave out `await` once"
     is_data = isinstance(failed.node, ast.Await) and _is_data(failed, failed.node.value)
     if kind in ("list", "tuple") and not is_data:
         return "await each item, or all of them with `await asyncio.gather(*calls)`"

@@ -189,7 +189,7 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
     def call_and_wait(
         self, target: bytes, arguments: bytes, line: int | None, make_error: Callable[[str], BaseException]
     ) -> Any:
-        """Make a host call and return its answer without giving up control, as `start_call` and waiting would.
+        """Make a host call and return its answer, as `start_call` and waiting would.
 
         Only when the loop `has_nothing_else`: nobody could tell the difference, but for the time it takes.
 

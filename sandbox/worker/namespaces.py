@@ -65,7 +65,7 @@ class PendingCall:
     def __await__(self) -> Generator[Any, None, Any]:
         loop = self._function._loop
         if self._future is None and self._value is _NO_VALUE and loop.has_nothing_else():
-            # The one wait of a program that does one thing after the other: no future, no trip through the loop.
+            # The one wait of a program that does one thing after the other: no future, no trip to the loop.
             self._function._unstarted.pop(self, None)
             try:
                 self._value = self._function._call(self._arguments, self._line)

@@ -102,7 +102,8 @@ def observed(
     """Return the fields that an event about a result gets: as much of its envelope as the policy shows."""
     if policy.hides_payload and result.annotation is None and not result.is_error and call.made(result):
         schema = None if call.definition is None else call.definition.output.data_schema
-        return success_fields(policy, schema if schema is None else snapshot_frozen(schema), _identifiers(call))
+        frozen = None if schema is None else snapshot_frozen(schema)
+        return success_fields(policy, frozen, _identifiers(call))
     return event_fields(annotation_of(call, result), policy)
 
 
