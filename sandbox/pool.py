@@ -14,6 +14,7 @@ import trio
 from sandbox.errors import ClosedSandboxError, IsolationUnavailableError, WorkerStartError
 from sandbox.fork_server import END_SECONDS, START_SECONDS, ForkServer
 from sandbox.limits import WorkerBudget
+from sandbox.restarts import Restarts
 from sandbox.workers import Worker
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _MAX_STARTING: Final = 2 * (os.cpu_count() or 1)
 """Workers being set up at the same time; more would only make each of them later. Arbitrary."""
 _REFILL_PAUSE_SECONDS: Final = 0.002
-"""How long the next worker's setting up is put off while others are parked: it takes a core for some
+"""How long the next worker's setting up is put off while nobody waits for it: it takes a core for some
 milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then.
 Also how long the host's own work for a worker that is gone waits."""
 _MAX_ENDING: Final = 16
@@ -56,6 +57,8 @@ class WorkerPool:
         self._parked_wanted = parked
         self._walls = walls
         self._server: ForkServer | None = None
+        self._server_began = 0.0
+        self._restarts = Restarts()
         self._parked: deque[Worker] = deque()
         self._waiting: deque[_Waiting] = deque()
         self._starting = 0
@@ -144,12 +147,7 @@ class WorkerPool:
             # The caller of the run that has just ended goes first; closing cuts this short.
             await trio.sleep(_REFILL_PAUSE_SECONDS)
         finally:
-            await self._end_one(worker)
-
-    async def _end_one(self, worker: Worker) -> None:
-        try:
             await self.retire(worker)
-        finally:
             self._ending -= 1
 
     async def retire(self, worker: Worker) -> None:
@@ -178,9 +176,7 @@ class WorkerPool:
     # ---- workers on their way
 
     def _refill_soon(self) -> None:
-        if not self._parked:
-            self._refill()
-        elif not self._refill_is_due:
+        if not self._refill_is_due:
             assert self._nursery is not None
             self._refill_is_due = True
             self._nursery.start_soon(self._refill_after_pause)
@@ -262,17 +258,30 @@ class WorkerPool:
             if self._closed:
                 raise ClosedSandboxError("the sandbox is closed")
             if self._server is None or self._server.is_gone():
+                self._note_end()
+                if (refusal := self._restarts.refusal()) is not None:
+                    raise WorkerStartError(refusal)
+                await trio.sleep(self._restarts.pause_seconds())
                 self._server = await ForkServer.start(self._walls)
+                self._server_began = trio.current_time()
                 assert self._nursery is not None
                 self._nursery.start_soon(self._attend, self._server)
             return self._server
 
+    def _note_end(self) -> None:
+        """Count the end of the fork server there was, once."""
+        if self._server is not None:
+            self._server = None
+            self._restarts.ended(trio.current_time() - self._server_began)
+
     async def _attend(self, server: ForkServer) -> None:
         """Hear a fork server to its end, clean up after it, and have workers parked again."""
         await server.run()
+        await server.close()
         if self._closed:
             return
-        await server.close()
+        if self._server is server:
+            self._note_end()
         parked, self._parked = self._parked, deque()
         for worker in parked:
             if worker.alive():

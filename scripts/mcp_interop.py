@@ -80,7 +80,9 @@ const { tools } = await client.listTools();
 const seen = [];
 const result = await client.callTool(
   { name: "run_code", arguments: {
-    code: "print('from node')\\ncodemode.progress(1, 2)\\nreturn {'sum': 40 + 2, 'none': None}",
+    // The client drops a report that it reads together with the answer, hence the pause.
+    code: "print('from node')\\ncodemode.progress(1, 2)\\nimport asyncio\\nawait asyncio.sleep(1)\\n" +
+      "return {'sum': 40 + 2, 'none': None}",
     description: "add" } },
   undefined, { onprogress: (progress) => seen.push(progress.progress) });
 const failed = await client.callTool(

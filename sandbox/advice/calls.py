@@ -21,6 +21,11 @@ _ASYNC_MANAGERS: Final = frozenset(
     | {"_AsyncGeneratorContextManager"}
 )
 
+_NOT_RUNNABLE: Final = (
+    "unhashable type|awaitable is required|coroutine was expected|no coroutine|can't be used in 'await'"
+)
+"""What asyncio says of something that it cannot run."""
+
 
 def not_awaited(failed: Failed) -> str | None:
     """Give the hint of a call whose value was worked with before it ran."""
@@ -54,9 +59,7 @@ def given_to_asyncio(failed: Failed) -> str | None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else code(node.func)
     if name not in ("gather", "create_task", "ensure_future", "wait_for", "shield", "wait", "as_completed"):
         return None
-    if not re.search(
-        "unhashable type|awaitable is required|coroutine was expected|no coroutine", failed.text
-    ):
+    if not re.search(_NOT_RUNNABLE, failed.text):
         return None
     for argument in node.args:
         label = failed.label_of(argument)

@@ -62,7 +62,11 @@ def not_usable(failed: Failed) -> str | None:
 def _awaited(failed: Failed) -> str | None:
     found = re.search(r"object (\w+) can't", failed.text)
     kind = found[1] if found else ""
-    if kind == "function" and isinstance(failed.node, ast.Await):
+    if (
+        kind == "function"
+        and isinstance(failed.node, ast.Await)
+        and not isinstance(failed.node.value, ast.Call)
+    ):
         return f"call it: `await {code(failed.node.value)}(...)`"
     if isinstance(failed.node, ast.Await) and isinstance(failed.node.value, ast.Await):
         return "one `await` gives the value already: leave out `await` once"

@@ -121,5 +121,21 @@ def may_end(node: ast.AST) -> bool:
     return any(may_end(child) for child in ast.iter_child_nodes(node))
 
 
+def may_call(node: ast.stmt) -> bool:
+    """Whether a statement may run code of the program, which may end it."""
+    match node:
+        case ast.ClassDef():
+            # Its body runs, and what its bases do for a new class.
+            return True
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            defaults = [*node.args.defaults, *(value for value in node.args.kw_defaults if value)]
+            return bool(node.decorator_list) or any(map(_calls, defaults))
+    return _calls(node)
+
+
+def _calls(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Call) for part in ast.walk(node))
+
+
 def _breaks(body: Sequence[ast.AST]) -> bool:
     return any(isinstance(part, ast.Break) for statement in body for part in ast.walk(statement))

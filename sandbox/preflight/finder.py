@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from sandbox.preflight.arguments import argument_faults, given_arguments
-from sandbox.preflight.bindings import DEFINITIONS, Bindings, is_always_true, may_end
+from sandbox.preflight.bindings import Bindings, is_always_true, may_call, may_end
 
 if TYPE_CHECKING:
     from sandbox.preflight.spaces import Space
@@ -128,10 +128,9 @@ class _Finder:
             case ast.If() if is_always_true(node.test):
                 return self.follow(node.body)
         self._parts(node)
-        if isinstance(node, DEFINITIONS):
-            return True
-        may_leave = self._bindings.may_leave and any(isinstance(part, ast.Call) for part in ast.walk(node))
-        return not may_leave and not may_end(node)
+        if self._bindings.may_leave and may_call(node):
+            return False
+        return not may_end(node)
 
     def _parts(self, node: ast.stmt) -> None:
         """Look at the expressions of a statement that are certain to be evaluated."""

@@ -7,6 +7,7 @@ import builtins
 import pytest
 
 from sandbox.preflight.finder import MAX_ERRORS, certain_errors
+from sandbox.preflight.idle import idle_hint
 from sandbox.preflight.spaces import Parameters, Space
 
 ADD = Parameters(
@@ -227,3 +228,31 @@ def test_hints_come_from_the_signature_and_from_the_caller():
 
 def test_parameters_survive_the_wire():
     assert ADD == Parameters.from_json(ADD.to_json())
+
+
+@pytest.mark.parametrize(
+    ("source", "call"),
+    [
+        ("async def main():\n    pass", "`await main()`"),
+        ("import json\ndef run(n):\n    pass", "`run(...)`"),
+        ("def a():\n    b()\ndef b():\n    pass\nLIMIT = 3", "`a()`"),
+        ('"""Doc."""\nasync def helper(): pass\nasync def main(): await helper()', "`await main()`"),
+    ],
+)
+def test_a_program_of_definitions_only_is_told_how_to_start(source, call):
+    assert call in idle_hint(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "x = 1",
+        "def f(): pass\nf()",
+        "def f(): pass\nprint(1)",
+        "@print\ndef f(): pass\nf",
+        "class A: pass",
+    ],
+)
+def test_a_program_that_does_more_is_left_alone(source):
+    assert None is idle_hint(source)

@@ -66,6 +66,7 @@ class TestRoundTrips:
     def test_decode_gives_back_what_encode_was_given(self, value):
         assert same(value, decode(encode(value)))
         assert same(value, decode(encode(value), frozen=True))
+        assert is_frozen(decode(encode(value), frozen=True))
 
     @given(json_values)
     def test_thaw_gives_back_what_freeze_was_given(self, value):
@@ -196,6 +197,14 @@ class TestRefusals:
 
         with pytest.raises(NotJsonError, match="is a Liar"):
             from_program(Liar())
+
+
+def is_frozen(value):
+    """No container of it, at any level, is an ordinary one."""
+    if isinstance(value, (dict, list)):
+        items = value.values() if isinstance(value, dict) else value
+        return type(value) in (FrozenDict, FrozenList) and all(map(is_frozen, items))
+    return True
 
 
 odd_values = st.recursive(

@@ -1,6 +1,6 @@
 """A real MCP server, written with the official SDK, that behaves or misbehaves as its arguments say.
 
-usage: python mcp_test_server.py [--http PORT]      an ordinary server with a few tools
+usage: python mcp_test_server.py [--http ADDRESS]   an ordinary server with a few tools
        python mcp_test_server.py --wire BEHAVIOUR   raw lines on stdio, for what the SDK would not let through
 """
 
@@ -210,7 +210,7 @@ def main():
         import trio
 
         config = hypercorn.config.Config()
-        config.bind = [f"127.0.0.1:{sys.argv[2]}"]
+        config.bind = [sys.argv[2]]
         config.errorlog = config.accesslog = None
         trio.run(hypercorn.trio.serve, server.streamable_http_app(), config)
         return

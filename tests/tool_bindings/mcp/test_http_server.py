@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -26,29 +25,16 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture
 def port():
-    """Start the server and give its port once it accepts connections."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    process = None
-    while True:
-        if process is None or process.poll() is not None:
-            # Another try for one that ended: somebody else was quicker to take a port that was free.
-            number = free_port()
-            command = [sys.executable, SERVER, "--http", str(number)]
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        try:
-            socket.create_connection(("127.0.0.1", number), 1).close()
-            break
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    """Start the server on a socket that listens already, and give its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        process = subprocess.Popen(
+            [sys.executable, SERVER, "--http", f"fd://{listener.fileno()}"],
+            stderr=subprocess.DEVNULL,
+            pass_fds=[listener.fileno()],
+        )
+        number = listener.getsockname()[1]
     yield number
     process.kill()
     process.wait()
