@@ -18,6 +18,9 @@ Adapter = Callable[[Any], Any]
 Run = Callable[[Any], Any]
 """Drives a coroutine to its end from inside the running program: what `asyncio.run` means there."""
 
+Together = Callable[[tuple[Any, ...]], list[Any] | None]
+"""Turns awaitables that are all tool calls into futures, without a task for each; None for any others."""
+
 _PLAIN = (
     "ALL_COMPLETED Barrier BoundedSemaphore BrokenBarrierError CancelledError Condition Event "
     "FIRST_COMPLETED FIRST_EXCEPTION "
@@ -53,16 +56,22 @@ def _no_run(main: Any) -> NoReturn:
     raise RuntimeError("asyncio.run() cannot be called from a running event loop; write 'await main()'")
 
 
+def _not_together(_awaitables: tuple[Any, ...]) -> None:
+    return None
+
+
 class _Installed:
     """What the worker has put in for this program."""
 
     adapt: Adapter = staticmethod(_no_adapter)
     run: Run = staticmethod(_no_run)
+    start_together: Together = staticmethod(_not_together)
 
 
-def install(*, run: Run, awaitable_adapter: Adapter) -> None:
+def install(*, run: Run, awaitable_adapter: Adapter, start_together: Together = _not_together) -> None:
     """Connect the facade to the worker's loop; called once, before a program starts."""
     _Installed.run = staticmethod(run)
+    _Installed.start_together = staticmethod(start_together)
     _Installed.adapt = staticmethod(awaitable_adapter)
 
 
@@ -85,7 +94,10 @@ def run(main: Any, *, debug: Any = None) -> Any:
 
 def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
     """Await several awaitables concurrently and return their results in order."""
-    return asyncio.gather(*map(_adapt, coros_or_futures), return_exceptions=return_exceptions)
+    together = _Installed.start_together(coros_or_futures)
+    if together is None:
+        together = [_adapt(item) for item in coros_or_futures]
+    return asyncio.gather(*together, return_exceptions=return_exceptions)
 
 
 def create_task(coro: Any, *, name: str | None = None) -> Any:

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LEAVING: Final = frozenset({"exit", "quit", "_exit", "SystemExit", "KeyboardInterrupt"})
@@ -121,20 +121,25 @@ def may_end(node: ast.AST) -> bool:
     return any(may_end(child) for child in ast.iter_child_nodes(node))
 
 
-def may_call(node: ast.stmt) -> bool:
-    """Whether a statement may run code of the program, which may end it."""
+def may_call(node: ast.stmt, is_harmless: Callable[[ast.Call], bool]) -> bool:
+    """Whether a statement may run code of the program, which may end it.
+
+    Args:
+        node: The statement.
+        is_harmless: Whether a call runs no code of the program.
+    """
+
+    def calls(part: ast.AST) -> bool:
+        return any(isinstance(inner, ast.Call) and not is_harmless(inner) for inner in ast.walk(part))
+
     match node:
         case ast.ClassDef():
             # Its body runs, and what its bases do for a new class.
             return True
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             defaults = [*node.args.defaults, *(value for value in node.args.kw_defaults if value)]
-            return bool(node.decorator_list) or any(map(_calls, defaults))
-    return _calls(node)
-
-
-def _calls(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.Call) for part in ast.walk(node))
+            return bool(node.decorator_list) or any(map(calls, defaults))
+    return calls(node)
 
 
 def _breaks(body: Sequence[ast.AST]) -> bool:

@@ -117,24 +117,22 @@ class _Finder:
         return all(self._statement(statement) for statement in body)
 
     def _statement(self, node: ast.stmt) -> bool:
-        match node:
-            case ast.Return():
-                self._returned(node.value)
-                self._values(node.value)
-                return False
-            case ast.Raise():
-                self._values(node.exc, node.cause)
-                return False
-            case ast.If() if is_always_true(node.test):
-                return self.follow(node.body)
-        self._parts(node)
-        if self._bindings.may_leave and may_call(node):
+        if isinstance(node, ast.If) and is_always_true(node.test):
+            return self.follow(node.body)
+        if self._bindings.may_leave and may_call(node, self._is_harmless):
+            # The program may end in the middle of this statement.
             return False
+        self._parts(node)
         return not may_end(node)
 
     def _parts(self, node: ast.stmt) -> None:
         """Look at the expressions of a statement that are certain to be evaluated."""
         match node:
+            case ast.Return():
+                self._returned(node.value)
+                self._values(node.value)
+            case ast.Raise():
+                self._values(node.exc, node.cause)
             case ast.Expr():
                 self._alone(node.value)
                 self._values(node.value)
@@ -262,6 +260,13 @@ class _Finder:
         if rest and name in _LOOKS_INSIDE and not self._bindings.counts[name]:
             self._touched(rest[0])
         self._values(*rest, *(word.value for word in node.keywords))
+
+    def _is_harmless(self, node: ast.Call) -> bool:
+        """Whether a call runs no code of the program."""
+        if not isinstance(node.func, ast.Name):
+            return self._member(node.func) is not None
+        is_builtin = node.func.id in _LOOKS_INSIDE and not self._bindings.counts[node.func.id]
+        return is_builtin and not node.keywords
 
     def _part(self, node: ast.Attribute | ast.Subscript) -> None:
         """Look at `value.name` or `value[key]`; report a member that a namespace does not have."""

@@ -37,11 +37,12 @@ class DeadlockError(RuntimeError):
 class CallFuture(asyncio.Future[Any]):
     """The answer of one host call. Cancelling it tells the host that nobody waits any more."""
 
-    def __init__(self, loop: WireLoop, call_id: int, make_error: Callable[[str], BaseException]) -> None:
+    def __init__(self, loop: WireLoop, make_error: Callable[[str], BaseException]) -> None:
         super().__init__(loop=loop)
         self._wire_loop = loop
-        self._call_id = call_id
         self._make_error = make_error
+        self.call_id = 0
+        """The call's number, once it has been sent."""
 
     def take_error(self, message: str) -> None:
         """Fail with the exception for a failed call's message."""
@@ -51,7 +52,7 @@ class CallFuture(asyncio.Future[Any]):
         """Give the call up; its later answer is dropped."""
         if not super().cancel(msg):
             return False
-        self._wire_loop.give_up(self._call_id)
+        self._wire_loop.give_up(self.call_id)
         return True
 
 
@@ -178,9 +179,14 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
             line: The program's line.
             make_error: Gives the exception to raise for a failed call's message.
         """
-        call_id = self._post_call(target, arguments, line)
-        future = self._pending[call_id] = CallFuture(self, call_id, make_error)
+        future = CallFuture(self, make_error)
+        self.send_call(future, target, arguments, line)
         return future
+
+    def send_call(self, future: CallFuture, target: bytes, arguments: bytes, line: int | None) -> None:
+        """Queue the host call whose answer a future waits for; otherwise as `start_call`."""
+        future.call_id = self._post_call(target, arguments, line)
+        self._pending[future.call_id] = future
 
     def has_nothing_else(self) -> bool:
         """Return whether the running task is all there is: nothing is ready, timed or waited for."""

@@ -16,22 +16,23 @@ from sandbox import values
 from sandbox.facades.appearance import named, renamed
 from sandbox.preflight.spaces import Space
 from sandbox.values import NotJsonError
+from sandbox.worker.loop import CallFuture
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from sandbox.preflight.spaces import Parameters
-    from sandbox.worker.loop import CallFuture, WireLoop
+    from sandbox.worker.loop import WireLoop
 
 _MAX_SEARCHED: Final = 10_000
 """Items looked at when a result holds a call that was not awaited. Arbitrary."""
 _MAX_NAMES_SHOWN: Final = 20
 """Names listed when an unknown one is asked for. Arbitrary."""
 BATCH: Final = "batch"
+"""Name of the helper that makes many calls at a time."""
 _NO_VALUE: Final = object()
 """In place of the answer of a call that has none yet."""
-"""Name of the helper that makes many calls at a time."""
 
 
 class CallError(Exception):
@@ -64,7 +65,7 @@ class PendingCall:
 
     def __await__(self) -> Generator[Any, None, Any]:
         loop = self._function._loop
-        if self._future is None and self._value is _NO_VALUE and loop.has_nothing_else():
+        if self._is_new() and loop.has_nothing_else():
             # The one wait of a program that does one thing after the other: no future, no trip to the loop.
             self._function._unstarted.pop(self, None)
             try:
@@ -78,6 +79,9 @@ class PendingCall:
                 self._arguments = None
             return self._value
         return (yield from start(self).__await__())
+
+    def _is_new(self) -> bool:
+        return self._future is None and self._value is _NO_VALUE
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{refusal_text(self)} (then read {name!r} of its value)")
@@ -125,6 +129,40 @@ def start(call: PendingCall) -> asyncio.Future[Any]:
         call._future = call._function._start(call._arguments, call._line)
         call._arguments = None
     return call._future
+
+
+def start_together(awaitables: tuple[object, ...]) -> list[Any] | None:
+    """Return the futures of calls that will be sent, all at once, when the loop comes to its next pass.
+
+    That is when tasks of theirs would begin, so calls that nobody gives the loop a chance to send never run.
+    None when they are not all calls that have yet to start.
+    """
+    calls = [item for item in awaitables if type(item) is PendingCall and item._is_new()]
+    if not calls or len(calls) < len(awaitables):
+        return None
+    futures: list[Any] = []
+    for call in calls:
+        if call._future is None:  # The same call may be there twice.
+            call._future = CallFuture(call._function._loop, call._function._make_error)
+        futures.append(call._future)
+    calls[0]._function._loop.call_soon(_send_all, calls)
+    return futures
+
+
+def _send_all(calls: list[PendingCall]) -> None:
+    for call in calls:
+        future = call._future
+        if type(future) is not CallFuture or future.call_id or future.done():
+            continue
+        function = call._function
+        function._unstarted.pop(call, None)
+        try:
+            encoded = function._encoded(call._arguments)
+        except CallError as error:
+            future.set_exception(error)
+        else:
+            function._loop.send_call(future, function._target, encoded, call._line)
+        call._arguments = None
 
 
 def as_coroutine(awaitable: Any) -> Any:

@@ -14,7 +14,7 @@ from sandbox.facades import asyncio_facade, catalogue
 from sandbox.guards.readonly import FrozenModule
 from sandbox.preflight.finder import certain_errors
 from sandbox.values import FrozenDict, FrozenList
-from sandbox.worker.namespaces import as_coroutine
+from sandbox.worker.namespaces import as_coroutine, start_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ def build_globals(
     loop: WireLoop,
 ) -> dict[str, Any]:
     """Return the globals a program starts with."""
-    asyncio_facade.install(run=loop.run_nested, awaitable_adapter=as_coroutine)
+    asyncio_facade.install(run=loop.run_nested, awaitable_adapter=as_coroutine, start_together=start_together)
     messages = {name: f"{name}() is not available in programs: {advice}" for name, advice in hints.items()}
     return guards.build_globals(
         bindings=bindings, stdout_write=write, modules=modules, hints=messages, substitutes=hints

@@ -44,7 +44,7 @@ class DyingServer:
 
 
 @pytest.fixture
-async def pool(monkeypatch, autojump_clock):
+async def pool(monkeypatch):
     monkeypatch.setattr(DyingServer, "starts", [], raising=False)
     monkeypatch.setattr(pool_module, "ForkServer", DyingServer)
     made = WorkerPool(LIMITS, 1, Walls())
@@ -60,7 +60,7 @@ async def refusal(pool):
     return str(refused.value)
 
 
-async def test_a_fork_server_that_dies_after_each_worker_is_not_restarted_without_pause(pool):
+async def test_a_fork_server_that_dies_after_each_worker_is_not_restarted_without_pause(pool, autojump_clock):
     until = trio.current_time() + 120
     while trio.current_time() < until:
         await refusal(pool)
@@ -71,15 +71,15 @@ async def test_a_fork_server_that_dies_after_each_worker_is_not_restarted_withou
     assert gaps[-1] > 10 * gaps[2] > 0
 
 
-async def test_a_run_is_told_how_often_it_died_and_when_it_is_started_again(pool):
+async def test_a_run_is_told_how_often_it_died_and_when_it_is_started_again(pool, autojump_clock):
     told = {await refusal(pool) for _ in range(6)}
     assert any("the fork server ended 5 times in a row" in text and "started again in" in text for text in told)
 
 
-async def test_when_the_pause_is_over_the_next_run_tries_again(pool):
+async def test_when_the_pause_is_over_the_next_run_tries_again(pool, autojump_clock):
     for _ in range(6):
         await refusal(pool)
     before = len(DyingServer.starts)
     await trio.sleep(40)
-    assert "the fork server is gone" == (await refusal(pool)) or len(DyingServer.starts) > before
+    await refusal(pool)
     assert len(DyingServer.starts) > before

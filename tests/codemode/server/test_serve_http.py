@@ -177,7 +177,7 @@ def test_a_client_that_reads_nothing_keeps_the_server_from_nothing(launch, noisy
             # The head of the answer: the rest is more than the connection holds.
             assert deaf.recv(12).startswith(b"HTTP/1.1 200")
             process.terminate()
-            assert 0 == process.wait(20)
+            assert 0 == process.wait(300)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
