@@ -19,6 +19,7 @@ from measuring.benchmark import Benchmark, Claim
 from measuring.protocol import Case, serve_plain
 
 REPEATS = workloads.scaled(3)
+COMMAND = "cold_start/codemode run"
 COMMANDS = {
     "codemode run": (sys.executable, "-m", "codemode", "run", "-c", "return 1"),
     "import trio": (sys.executable, "-c", "import trio"),
@@ -55,7 +56,7 @@ BENCHMARK = Benchmark(
     claims=(
         Claim(
             "`codemode run -c 'return 1'` / `python -c 'import trio'`",
-            "cold_start/codemode run",
+            COMMAND,
             "cold_start/import trio",
             2.5,
         ),

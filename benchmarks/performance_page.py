@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import bench_cold_start
 import bench_compute
 import bench_large_values
 import bench_nested_calls
@@ -135,21 +136,15 @@ def shares(figures: Figures) -> str:
 def runs(figures: Figures) -> str:
     """Return the ways of asking for a run."""
     ways = {
-        "a worker parked": bench_warm_runs.READY,
-        "back to back": "warm_runs/back to back",
+        "a worker parked": (bench_warm_runs.READY, floors.FORK),
+        "back to back": (bench_warm_runs.BACK_TO_BACK, floors.FORK_BACK_TO_BACK),
+        "the command, from nothing": (bench_cold_start.COMMAND, floors.FORK),
     }
     rows = [
-        (name, figures.ratio(row, floors.FORK), figures.ratio(row, bench_warm_runs.READY))
-        for name, row in ways.items()
+        (name, figures.ratio(row, floor), figures.ratio(row, bench_warm_runs.READY))
+        for name, (row, floor) in ways.items()
     ]
-    rows.append(
-        (
-            "the command, from nothing",
-            figures.ratio("cold_start/codemode run", floors.FORK),
-            figures.ratio("cold_start/codemode run", bench_warm_runs.READY),
-        )
-    )
-    rate, ready = figures.median("warm_runs/sustained"), figures.median(bench_warm_runs.READY)
+    rate, ready = figures.median(bench_warm_runs.SUSTAINED), figures.median(bench_warm_runs.READY)
     text = table(("one run", "of a fork to first byte", "of a run that finds a worker parked"), rows)
     if rate is None or ready is None:
         return text

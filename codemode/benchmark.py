@@ -115,7 +115,7 @@ async def measure_subject(
     taken: dict[str, list[float]] = {}
     for number in range(rounds + 1):
         progress(f"round {number} of {rounds}" if number else "warming up")
-        found = _floors()
+        found = await _floors()
         found[DIRECT] = await _direct_seconds(service, subject, abort)
         found[TRIVIAL] = await run_seconds(service, TRIVIAL_PROGRAM, abort=abort)
         for name, source in subject.programs().items():
@@ -127,11 +127,16 @@ async def measure_subject(
     return {name: Samples(tuple(values)) for name, values in taken.items()}
 
 
-def _floors() -> dict[str, float]:
+async def _floors() -> dict[str, float]:
+    forks = []
+    for _ in range(_FORKS):
+        # With caches as cold as those of a run, before which there is a pause, too.
+        await trio.sleep(QUIET_SECONDS)
+        forks.append(fork_seconds())
     return {
         ROUND_TRIP: round_trip_seconds(_ROUND_TRIPS, one_core=False),
         ROUND_TRIP_ONE_CORE: round_trip_seconds(_ROUND_TRIPS, one_core=True),
-        FORK: Samples(tuple(fork_seconds() for _ in range(_FORKS))).median,
+        FORK: Samples(tuple(forks)).median,
     }
 
 

@@ -38,15 +38,17 @@ EMPTY_WORDS: Final = frozenset(_EMPTY.split())
 _SAME: Final = """
 create add new make open post send write publish schedule start insert upload put invite save submit
 create compose share register generate append attach raise log file book reserve order buy provision
-create launch begin set
+create launch begin set copy clone duplicate import subscribe reply respond answer link connect deploy
+create grant allow fill
 list all show which what who overview browse ls every enumerate index
 get fetch retrieve read show detail look view download inspect info describe display load check cat
-get status open
+get status open check count validate verify preview export
 update change edit modify turn move rename assign close resolve acknowledge mute scale adjust mark tick
 update enable disable rotate alter replace switch complete finish archive fix correct toggle patch set
-update reschedule mv lock
+update reschedule mv lock pause resume suspend stop approve accept decline refresh restore revert renew
+update extend sync transfer merge restart reboot
 delete remove erase drop cancel terminate destroy unsubscribe deactivate clear revoke reject reset
-delete rm del trash discard purge wipe kill uninstall
+delete rm del trash discard purge wipe kill uninstall prune detach disconnect unlink block
 search find look query lookup filter match select grep seek locate
 run execute invoke start trigger launch call
 ticket issue bug case
@@ -60,6 +62,14 @@ repo repository
 document file doc
 meeting event appointment
 user member people person who
+attendee guest invitee participant
+company organization organisation business
+lamp light bulb
+heating heater thermostat
+car vehicle
+trip journey ride
+salary wage payslip payroll
+phone telephone mobile
 customer client buyer
 invoice bill
 row record entry item
@@ -103,6 +113,9 @@ def plain_words(name: str) -> list[str]:
 @functools.lru_cache(maxsize=4096)
 def stem(word: str) -> str:
     """Return what a word has in common with its other forms."""
+    for ending in ("ifications", "ification"):
+        if word.endswith(ending):
+            return word.removesuffix(ending) + "ify"
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
             cut = word[: -len(suffix)]

@@ -47,7 +47,7 @@ class Restarts:
         if self._ends <= PATIENT_ENDS or pause == 0:
             return None
         return (
-            f"the fork server ended {self._ends} times in a row, each time within {SOON_SECONDS:g} seconds of its"
-            f" start; it is started again in {pause:.1f} seconds: see whether something on this machine ends"
-            " processes, such as a memory limit, and run the program again then"
+            f"the fork server ended {self._ends} times in a row, each time within {SOON_SECONDS:g} seconds"
+            f" of its start; it is started again in {pause:.1f} seconds: see whether something here"
+            " ends processes, such as a memory limit, and run the program again then"
         )

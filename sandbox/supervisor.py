@@ -81,8 +81,8 @@ class Sandbox:
     ) -> Outcome:
         """Run one program in a worker of its own, from the first instruction to quiescence.
 
-        Returns only when the worker is gone and every host call has ended. Cancelling this call
-        kills the worker first.
+        Returns only when every host call has ended and the worker is gone; of a worker whose program came to
+        its own end, that it has been killed is enough (decision 0060). Cancelling this call kills it first.
 
         Args:
             program: What to run, and what it may call.

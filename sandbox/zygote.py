@@ -13,6 +13,7 @@ Knows: forking, waiting, the isolation plan. Does not know: what a worker does.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -22,7 +23,7 @@ import signal
 import socket
 from typing import TYPE_CHECKING, Any, Final
 
-from sandbox.isolation import plan, privileges, rlimits
+from sandbox.isolation import plan, privileges, rlimits, seccomp
 from sandbox.isolation.report import StepReport
 from sandbox.worker import main as worker_main
 from sandbox.worker.warmup import warm_up
@@ -56,6 +57,8 @@ def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> 
         "sandbox.worker.restricted" if language_wall else "sandbox.worker.plain"
     )
     warm_up(language)
+    with contextlib.suppress(OSError):  # Of an unknown machine, which each worker reports.
+        seccomp.prepare()
     # Nothing that is loaded by now is ever freed, so no collection need look at it: in each process forked
     # from this one it would touch, and so copy, all our pages. Nor is anything collected before: what that
     # frees leaves holes in those pages, which the first objects of every worker would fill.

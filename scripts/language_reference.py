@@ -34,7 +34,10 @@ def reference() -> str:
         "### Modules",
         "",
     ]
-    members = {**{name: members_of(module) for name, module in modules.items()}, **catalogue.offered_by_inner()}
+    members = {
+        **{name: members_of(module) for name, module in modules.items()},
+        **catalogue.offered_by_inner(),
+    }
     for name in sorted(members):
         # Names only a newer Python has would make the page depend on the Python that wrote it.
         offered = [member for member in members[name] if member not in _NEWER]

@@ -6,8 +6,10 @@ Knows: what other languages call them, and what JSON data has instead. Does not 
 from __future__ import annotations
 
 import ast
+import builtins
 import datetime as dt
 import difflib
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.advice.calls import awaited
@@ -22,6 +24,9 @@ def missing_attribute(failed: Failed) -> str | None:
     """Give the hint of an attribute that is not there."""
     if not isinstance(failed.error, AttributeError):
         return None
+    alone = re.match(r"unknown \w+ '(\w+)'", failed.text)
+    if alone and alone[1] in failed.around.names and not hasattr(builtins, alone[1]):
+        return f"write `{alone[1]}` alone"
     value, name = failed.error.obj, failed.error.name
     where = code(failed.node.value) if isinstance(failed.node, ast.Attribute) else "value"
     if type(name) is not str:
@@ -65,8 +70,8 @@ def _missing_on_dict(value: Any, where: str, name: str) -> str:
         return f'a JSON object is a dict: write `{where}["{name}"]`'
     if name in ("append", "add", "push"):
         return f'a dict has no order to append to: write `{where}["key"] = ...` on a copy'
-    if name == "has_key":
-        return f'write `"key" in {where}`'
+    if name in _DICT_METHODS:
+        return f"write {_DICT_METHODS[name].format(where)}"
     return f'a JSON object is a dict, read by key: `{where}["key"]`; {shown_keys(value)}'
 
 
@@ -81,6 +86,21 @@ def _missing_on_list(value: Any, where: str, name: str) -> str | None:
     return near
 
 
+_DICT_METHODS: Final = {
+    "has_key": '`"key" in {}`',
+    "has": '`"key" in {}`',
+    "hasOwnProperty": '`"key" in {}`',
+    "iteritems": "`{}.items()`",
+    "entries": "`{}.items()`",
+    "iterkeys": "`{}.keys()`",
+    "itervalues": "`{}.values()`",
+    "length": "`len({})`",
+    "size": "`len({})`",
+    "to_dict": "`{}`: it is a dict already",
+    "dict": "`{}`: it is a dict already",
+    "model_dump": "`{}`: it is a dict already",
+    "toString": "`json.dumps({})`, after `import json`",
+}
 _LIST_METHODS: Final = {
     "push": "`{}.append(x)`",
     "add": "`{}.append(x)`",

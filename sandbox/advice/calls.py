@@ -35,7 +35,8 @@ def not_awaited(failed: Failed) -> str | None:
     call = f"await {found[1]}(...)"
     match failed.node:
         case ast.Subscript(value=ast.Call()) | ast.Attribute(value=ast.Call()):
-            return f"put the await in brackets: `({call}){part_text(failed.node)}`"
+            part = part_text(failed.node)
+            return f"put the await in brackets: `({call}){part}`" if part else f"write `{call}`"
         case ast.Call(func=ast.Call()):
             return f"it is called twice: write `{call}`"
     if any(isinstance(node, ast.AsyncFor) for node in failed.on_line()):
@@ -47,13 +48,18 @@ def awaited(node: ast.expr | None) -> str:
     """Say how to use the value of a coroutine, task or future in place of itself."""
     match node:
         case ast.Subscript(value=base) | ast.Attribute(value=base):
-            return f"write `(await {code(base)}){part_text(node)}`"
+            part = part_text(node)
+            return f"write `(await {code(base)}){part}`" if part else f"write `await {code(base)}`"
     return "write `await` before the call that gives it"
 
 
 def given_to_asyncio(failed: Failed) -> str | None:
     """Give the hint of something that asyncio cannot run: a list of calls, a value, a tool."""
     node = failed.node.value if isinstance(failed.node, ast.Await) else failed.node
+    if failed.text.startswith("batch() takes"):
+        return "it takes one list: `await codemode.batch([tools.a(...), tools.b(...)])`"
+    if failed.text.startswith("Passing coroutines is forbidden"):
+        return "write `await asyncio.gather(*calls)`; wait takes tasks, asyncio.create_task(call)"
     if not isinstance(node, ast.Call):
         return None
     name = node.func.attr if isinstance(node.func, ast.Attribute) else code(node.func)
@@ -117,6 +123,9 @@ def called(failed: Failed) -> str | None:
     if "object is not callable" not in failed.text or not isinstance(failed.node, ast.Call):
         return None
     function = failed.node.func
+    for word in failed.node.keywords:
+        if word.arg == "key" and isinstance(word.value, ast.Constant):
+            return f"key takes a function: `key=lambda item: item[{code(word.value)}]`"
     if isinstance(function, ast.Name) and function.id in failed.around.spaces:
         space = failed.around.spaces[function.id]
         return f"call a {space.noun} by its own name: `await {function.id}.NAME(key=value)`"

@@ -30,6 +30,23 @@ def bad_number(failed: Failed) -> str | None:
     return None
 
 
+def not_a_number(text: str) -> str | None:
+    """Give the hint of a value that is no number and was taken for one, from what Python says."""
+    found = (
+        re.search(r"argument must be .*, not '(\w+)'", text)
+        or re.match(r"type (\w+) doesn't define __round__|bad operand type for abs\(\): '(\w+)'", text)
+        or re.match(r"'(\w+)' object cannot be interpreted as an integer", text)
+    )
+    kind = next(filter(None, found.groups()), "") if found else ""
+    return {
+        "NoneType": "the value is None: test for that before",
+        "list": "that is a list: take one item, or convert each, [int(x) for x in items]",
+        "dict": "that is a dict: take the part you mean",
+        "str": "that is text: int(text) or float(text) makes a number of it",
+        "float": "that is a fraction: int(number) or round(number) makes it whole",
+    }.get(kind)
+
+
 def long_number(failed: Failed) -> str | None:
     """Give the hint of a number that is too long to be written."""
     if failed.text.startswith("Exceeds the limit"):
@@ -50,7 +67,7 @@ def not_json(failed: Failed) -> str | None:
         return "the text holds several values: [json.loads(line) for line in text.splitlines()]"
     if document.lstrip()[:1] in "{[" and "'" in document:
         return "this is not JSON but Python's own notation; JSON has double quotes"
-    if document.lstrip()[:1] not in '{["-0123456789tfn':
+    if not re.match(r'[{\["\-\d]|true|false|null', document.lstrip()):
         return "the text is not JSON; print(text[:200]) shows what it is"
     return None
 
@@ -63,4 +80,11 @@ def bad_time(failed: Failed) -> str | None:
         )
     if re.search(r"'\d{4}-\d\d-\d\d([T ][\d:.]+.*)?' does not match", failed.text):
         return "this is ISO 8601: datetime.fromisoformat(text) reads it"
+    return None
+
+
+def table_rows(failed: Failed) -> str | None:
+    """Give the hint of rows that are no text, given to the reader of a table."""
+    if failed.text.startswith("iterator should return strings, not dict"):
+        return 'csv reads lines of text: give it the texts, such as `[line["text"] for line in lines]`'
     return None

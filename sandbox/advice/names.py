@@ -152,13 +152,16 @@ _CALLERS: Final = frozenset(
 """Names other systems give to what calls a tool, squashed."""
 
 
-def unknown_name(name: str, bound: frozenset[str], around: Surroundings) -> str | None:
+def unknown_name(
+    name: str, bound: frozenset[str], around: Surroundings, *, is_key: bool = False
+) -> str | None:
     """Return what to write instead of a name that nothing binds.
 
     Args:
         name: The name.
         bound: Names the program itself binds.
         around: What it finds when it starts.
+        is_key: Whether it stands where the key of a dict is meant.
     """
     if name in _OTHER_LANGUAGES and not any(name in space.members for space in around.spaces.values()):
         return _OTHER_LANGUAGES[name]
@@ -181,6 +184,10 @@ def unknown_name(name: str, bound: frozenset[str], around: Surroundings) -> str 
         return f"did you mean `await {' or '.join(f'{label}(...)' for label in labels)}`?"
     if "tools" in around.spaces and _squash(name) in _CALLERS:
         return "call a tool by its own name: `await tools.NAME(key=value)`"
+    if is_key:
+        return f'write a key in quotes, "{name}"; nothing is kept from earlier runs'
+    if re.fullmatch(r"[A-Z]\w*(Error|Exception|Failure)", name) and "ToolCallError" in around.names:
+        return "failed calls raise ToolCallError; other errors are Python's own, such as ValueError"
     return f"nothing is kept from earlier runs: give `{name}` a value in this program"
 
 

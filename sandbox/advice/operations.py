@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.advice.attributes import error_as_value
 from sandbox.advice.calls import awaited
+from sandbox.advice.conversions import not_a_number
 from sandbox.advice.words import DICTS, LISTS, SCALARS, code, described
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def not_usable(failed: Failed) -> str | None:
         return _serializable(text)
     if "object is not callable" in text:
         return _called(failed)
+    if "builtin_function_or_method" in text:
+        return _method(failed)
     if re.search("'(coroutine|Future|Task|_asyncio.Task)' object|(coroutine|Future|Task)'", text):
         return awaited(failed.node)
     if re.search(r"Error' object|Exception' object", text):
@@ -39,8 +42,14 @@ def not_usable(failed: Failed) -> str | None:
         return _operands(text)
     if "can't multiply sequence by non-int" in text:
         return "convert one side: int(text) or float(text) makes a number of text"
-    if text.endswith("not 'NoneType'") and "() argument must be" in text:
-        return "the value is None: test for that before"
+    if "exceptions must derive from" in text:
+        return 'write `raise ValueError("...")`'
+    if text.startswith("dump() missing"):
+        return "json.dumps(value) gives the text"
+    if "offset-naive and offset-aware" in text:
+        return "give both a time zone: datetime.now(timezone.utc), or value.replace(tzinfo=timezone.utc)"
+    if (hint := not_a_number(text)) is not None:
+        return hint
     if re.match(r"sequence item \d+: expected str instance", text):
         return "make text of the items first: join(str(item) for item in items), or a field of each"
     if text.startswith("unhashable type"):
@@ -96,6 +105,19 @@ def _called(failed: Failed) -> str | None:
     return None
 
 
+def _method(failed: Failed) -> str | None:
+    """A method that is not called, or with the wrong brackets."""
+    if isinstance(failed.node, ast.Subscript) and isinstance(failed.node.value, ast.Attribute):
+        return f"methods take round brackets: `{code(failed.node.value)}({code(failed.node.slice)})`"
+    for node in ast.walk(failed.node) if failed.node is not None else ():
+        if isinstance(node, ast.Attribute):
+            found, value = failed.value_of(node.value)
+            if found and type(value) in (*DICTS, *LISTS, str) and hasattr(type(value), node.attr):
+                number = f"; `len({code(node.value)})` is how many" if node.attr == "count" else ""
+                return f"`{code(node)}` is a method: call it, `{code(node)}(...)`{number}"
+    return None
+
+
 def _serializable(text: str) -> str | None:
     kind = text.removeprefix("Object of type ").partition(" ")[0]
     advice = {
@@ -111,6 +133,10 @@ def _serializable(text: str) -> str | None:
 
 def _operands(text: str) -> str | None:
     kinds = set(re.findall(r"(?:'|\"|concatenate )(\w+)", text))
+    if kinds == {"str", "datetime"} or kinds == {"str", "date"}:
+        return "make a time of the text: datetime.fromisoformat(text), after `from datetime import datetime`"
+    if kinds & {"list", "dict", "tuple"} and kinds & {"int", "float"} and "not supported between" in text:
+        return "one side has items: compare how many, len(value), or one of them"
     if "NoneType" in kinds:
         return "one side is None: test for that before, or put another value in its place"
     if "str" in kinds and kinds & {"int", "float"}:

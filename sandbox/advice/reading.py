@@ -78,7 +78,11 @@ def wrong_index(failed: Failed) -> str | None:
     where = code(base)
     found, value = failed.value_of(base)
     if not found:
-        return None
+        if not failed.text.startswith("list indices"):
+            return None
+        return f"`{where}` is a list: its index is a whole number, as in `{where}[0]`"
+    if value is None:
+        return f"`{where}` is None: test for that before"
     if type(value) is str:
         return _loop_over_dict(failed, base) or text_advice(value, where)
     if type(value) in LISTS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from sandbox.advice.attributes import missing_attribute
 from sandbox.advice.calls import called, context_manager, given_to_asyncio, looped_over, not_awaited
-from sandbox.advice.conversions import bad_number, bad_time, long_number, not_json
+from sandbox.advice.conversions import bad_number, bad_time, long_number, not_json, table_rows
 from sandbox.advice.failed import Rule, locate_failure
 from sandbox.advice.frozen import read_only
 from sandbox.advice.operations import nested_loop, not_usable, nothing_there, too_deep, too_large
@@ -58,4 +58,5 @@ _RULES: Final[Mapping[type, tuple[Rule, ...]]] = {
     ImportError: (not_importable,),
     RecursionError: (too_deep,),
     RuntimeError: (nested_loop,),
+    Exception: (table_rows,),
 }

@@ -22,7 +22,21 @@ def name_error(failed: Failed) -> str | None:
         return None
     written = {node.id for node in ast.walk(failed.tree) if isinstance(node, ast.Name)}
     bound = frozenset(other for other in written if any(other in scope for scope in failed.scopes))
-    return unknown_name(name, bound, failed.around)
+    return unknown_name(name, bound, failed.around, is_key=_is_key(failed))
+
+
+def _is_key(failed: Failed) -> bool:
+    for node in ast.walk(failed.tree):
+        keys = (
+            node.keys
+            if isinstance(node, ast.Dict)
+            else [node.slice]
+            if isinstance(node, ast.Subscript)
+            else []
+        )
+        if any(key is failed.node for key in keys):
+            return True
+    return False
 
 
 def unbound(failed: Failed) -> str | None:

@@ -93,9 +93,7 @@ HINTS: dict[str, str] = {
         _NETWORK_HINT,
     ),
     **dict.fromkeys(("subprocess", "multiprocessing", "pty", "signal", "sh"), _PROCESS_HINT),
-    **dict.fromkeys(
-        ("concurrent", "concurrent.futures", "_thread", "trio", "anyio"), _THREAD_HINT
-    ),
+    **dict.fromkeys(("concurrent", "concurrent.futures", "_thread", "trio", "anyio"), _THREAD_HINT),
     **dict.fromkeys(("numpy", "pandas", "scipy", "sklearn", "matplotlib", "polars"), _DATA_HINT),
     **dict.fromkeys(
         ("gc", "traceback", "dis", "ctypes", "importlib", "builtins", "__main__"),
@@ -162,6 +160,11 @@ def program_modules(streams: console.Console) -> dict[str, FrozenModule]:
     for module, listed in members.items():
         appearance.named_members(module, listed)
     return {module: FrozenModule(module, listed) for module, listed in members.items()}
+
+
+def random_module() -> FrozenModule:
+    """Return `random` for one program, seeded now: made ahead, all programs would draw the same numbers."""
+    return FrozenModule("random", randomness.random_members())
 
 
 @functools.cache

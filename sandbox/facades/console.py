@@ -116,6 +116,11 @@ class Console:
         self.stdout: Any = OutputStream("stdout", write)
         self.stderr: Any = OutputStream("stderr", write)
 
+    def connect(self, write: Write) -> None:
+        """Send what is written to the two streams somewhere else, before a program has them."""
+        for stream in (self.stdout, self.stderr):
+            stream._write = write  # noqa: SLF001  # a class of this module
+
     def print(
         self, *values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False
     ) -> None:

@@ -57,7 +57,7 @@ _MAX_HEAP_FUNCTIONS = (
     "_heapify_max", "_heappop_max", "_heapreplace_max", "_siftdown", "_siftup",
     "heapify_max", "heappop_max", "heappush_max", "heappushpop_max", "heapreplace_max",
 )  # fmt: skip
-"""What ordinary code takes from `heapq` for max-heaps and changed priorities, undocumented as some of it is."""
+"""What ordinary code takes from `heapq` for max-heaps and changed priorities, documented or not."""
 
 
 def namedtuple(
@@ -115,19 +115,22 @@ def shallow_copy(x: Any) -> Any:
 
 
 def _shallow(value: Any, kind: type) -> Any:
-    if _defines(kind, _REBUILDING) and not hasattr(kind, "__copy__"):
+    if _says_how(value, kind) and not hasattr(kind, "__copy__"):
         return rebuilt(value, kind, lambda part: part)
     return copy.copy(value)
 
 
-_REBUILDING = names.COPY_PROTOCOL
+def _says_how(value: Any, kind: type) -> bool:
+    """Whether an object's class, or the object itself, has a method of the copy protocol."""
+    own: Any = getattr(value, "__dict__", ())
+    return is_program_class(kind) and (
+        _defines(kind, names.COPY_PROTOCOL) or not names.COPY_PROTOCOL.isdisjoint(own)
+    )
 
 
 def _defines(kind: type, wanted: frozenset[str]) -> bool:
     """Whether a class of the program defines one of the methods."""
-    return any(
-        is_program_class(base) and not wanted.isdisjoint(class_dict(base)) for base in kind.__mro__
-    )
+    return any(is_program_class(base) and not wanted.isdisjoint(class_dict(base)) for base in kind.__mro__)
 
 
 def rebuilt(value: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
@@ -135,7 +138,9 @@ def rebuilt(value: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
 
     The library's own would set whatever attribute the state names, on whatever object came out.
     """
-    reduce = next((name for name in ("__reduce_ex__", "__reduce__") if _defines(kind, frozenset({name}))), None)
+    reduce = next(
+        (name for name in ("__reduce_ex__", "__reduce__") if _defines(kind, frozenset({name}))), None
+    )
     if reduce is not None:
         recipe = getattr(value, reduce)(*((4,) if reduce == "__reduce_ex__" else ()))
         if isinstance(recipe, str):
@@ -162,7 +167,9 @@ def _made_anew(value: Any, kind: Any, convert: Callable[[Any], Any]) -> tuple[An
         arguments = value.__getnewargs__()
     elif not isinstance(value, (list, dict)) and kind.__new__ is not object.__new__:
         raise TypeError(f"a {kind.__name__!r} object cannot be copied so; define __copy__ and __deepcopy__")
-    copied = kind.__new__(kind, *map(convert, arguments), **{key: convert(item) for key, item in options.items()})
+    copied = kind.__new__(
+        kind, *map(convert, arguments), **{key: convert(item) for key, item in options.items()}
+    )
     if _defines(kind, frozenset({"__getstate__"})):
         state = value.__getstate__()
     else:
@@ -256,7 +263,7 @@ def _deep_object(value: Any, kind: type, memo: dict[int, Any]) -> Any:
         return value
     if isinstance(value, tuple):
         return tuple.__new__(kind, (_deep(item, memo) for item in value))
-    if _defines(kind, _REBUILDING):
+    if _says_how(value, kind):
         return rebuilt(value, kind, lambda part: _deep(part, memo))
     result = copy.copy(value)
     memo[id(value)] = result

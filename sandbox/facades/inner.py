@@ -28,6 +28,7 @@ _FILES = {
     "threading": "inner_threading",
     "timeit": "inner_timeit",
     "unittest": "inner_unittest",
+    "unittest.case": "inner_unittest_case",
 }
 
 NAMES = tuple(_FILES)

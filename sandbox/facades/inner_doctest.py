@@ -1,3 +1,4 @@
+# ruff: noqa: BLE001, PT028, PYI024, SLOT002, TC004 -- the names and signatures are the library's
 """`doctest` for programs: runs the examples in the program's docstrings and reports as the library does.
 
 Knows: how examples are written, run, compared and reported. Does not know: how text becomes code; the two
@@ -90,7 +91,9 @@ def _examples(text: str) -> list[_Example]:
         start = _PROMPT.match(lines[number])
         if start is None:
             if re.match(r" *>>>", lines[number]):
-                raise ValueError(f"line {number + 1} of the docstring lacks blank after >>>: {lines[number]!r}")
+                raise ValueError(
+                    f"line {number + 1} of the docstring lacks blank after >>>: {lines[number]!r}"
+                )
             number += 1
             continue
         indent, first = start[1], number
@@ -103,7 +106,8 @@ def _examples(text: str) -> list[_Example]:
         while number < len(lines) and lines[number].strip() and not re.match(r" *>>>", lines[number]):
             if not lines[number].startswith(indent):
                 raise ValueError(
-                    f"line {number + 1} of the docstring has inconsistent leading whitespace: {lines[number]!r}"
+                    f"line {number + 1} of the docstring has inconsistent leading whitespace: "
+                    f"{lines[number]!r}"
                 )
             want.append(lines[number][len(indent) :])
             number += 1
@@ -159,7 +163,11 @@ def _difference(want: str, got: str, flags: int) -> str:
 
 def _described(error: BaseException) -> str:
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    name = (
+        kind.__qualname__
+        if kind.__module__ in ("builtins", "__main__")
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
     text = str(error)
     return f"{name}: {text}\n" if text else f"{name}\n"
 
@@ -223,7 +231,9 @@ class _Runner:
             return None if _matches(example.want, got, flags) else _difference(example.want, got, flags)
         described = _described(error)
         if example.error is None:
-            return f"Exception raised:\n{_indented('Traceback (most recent call last):' + chr(10) + described)}"
+            return (
+                f"Exception raised:\n{_indented('Traceback (most recent call last):' + chr(10) + described)}"
+            )
         if _matches(example.error, described, flags):
             return None
         if flags & IGNORE_EXCEPTION_DETAIL and _matches(
@@ -275,7 +285,7 @@ def _items(things: Any) -> str:
 
 
 def testmod(
-    m: Any = None, name: str | None = None, globs: Any = None, verbose: bool | None = None, report: bool = True,
+    m: Any = None, name: str | None = None, globs: Any = None, verbose: Any = None, report: bool = True,
     optionflags: int = 0, extraglobs: Any = None, raise_on_error: bool = False, exclude_empty: bool = False,
 ) -> TestResults:  # fmt: skip
     """Run the examples of the program's docstring and of those of its functions and classes."""
@@ -292,11 +302,18 @@ def testmod(
         runner.run(f"{base}.{own}" if own else base, line, text, names)
     if report:
         return runner.summarize()
-    return TestResults(sum(bad for bad, _ in runner.tried.values()), sum(all_ for _, all_ in runner.tried.values()))
+    return TestResults(
+        sum(bad for bad, _ in runner.tried.values()), sum(all_ for _, all_ in runner.tried.values())
+    )
 
 
 def run_docstring_examples(
-    f: Any, globs: Any = None, verbose: bool = False, name: str = "NoName", compileflags: Any = None, optionflags: int = 0
+    f: Any,
+    globs: Any = None,
+    verbose: bool = False,
+    name: str = "NoName",
+    compileflags: Any = None,
+    optionflags: int = 0,
 ) -> None:
     """Run the examples of one docstring."""
     runner = _Runner(verbose, optionflags)

@@ -1,3 +1,4 @@
+# ruff: noqa: A002 -- the names and signatures are the library's
 """`inspect` for programs: what kind a thing is, and its docstring; nothing that leads into the interpreter.
 
 Knows: kinds of objects. Does not know: frames, code, sources; this text runs as a program does.
@@ -16,52 +17,52 @@ __all__ = [
 ]  # fmt: skip
 
 
-def isclass(object: Any) -> bool:  # noqa: A002  # the library's name
+def isclass(object: Any) -> bool:
     """Say whether it is a class."""
     return isinstance(object, type)
 
 
-def isfunction(object: Any) -> bool:  # noqa: A002  # as above
+def isfunction(object: Any) -> bool:
     """Say whether it is a function written in Python."""
     return isinstance(object, types.FunctionType)
 
 
-def ismethod(object: Any) -> bool:  # noqa: A002  # as above
+def ismethod(object: Any) -> bool:
     """Say whether it is a bound method written in Python."""
     return isinstance(object, types.MethodType)
 
 
-def isbuiltin(object: Any) -> bool:  # noqa: A002  # as above
+def isbuiltin(object: Any) -> bool:
     """Say whether it is a function or method written in C."""
     return isinstance(object, types.BuiltinFunctionType)
 
 
-def isroutine(object: Any) -> bool:  # noqa: A002  # as above
+def isroutine(object: Any) -> bool:
     """Say whether it is a function or method of any kind."""
     return isfunction(object) or ismethod(object) or isbuiltin(object)
 
 
-def ismodule(object: Any) -> bool:  # noqa: A002  # as above
+def ismodule(object: Any) -> bool:
     """Say whether it is a module."""
     return isinstance(object, types.ModuleType) or type(object).__name__ == "module"
 
 
-def isgenerator(object: Any) -> bool:  # noqa: A002  # as above
+def isgenerator(object: Any) -> bool:
     """Say whether it is a generator."""
     return isinstance(object, types.GeneratorType)
 
 
-def isasyncgen(object: Any) -> bool:  # noqa: A002  # as above
+def isasyncgen(object: Any) -> bool:
     """Say whether it is an asynchronous generator."""
     return isinstance(object, types.AsyncGeneratorType)
 
 
-def iscoroutine(object: Any) -> bool:  # noqa: A002  # as above
+def iscoroutine(object: Any) -> bool:
     """Say whether it is a coroutine."""
     return isinstance(object, types.CoroutineType)
 
 
-def isawaitable(object: Any) -> bool:  # noqa: A002  # as above
+def isawaitable(object: Any) -> bool:
     """Say whether it can be awaited."""
     return isinstance(object, Awaitable)
 
@@ -83,12 +84,12 @@ def cleandoc(doc: str) -> str:
     return "\n".join(lines)
 
 
-def getdoc(object: Any) -> str | None:  # noqa: A002  # as above
+def getdoc(object: Any) -> str | None:
     """Return the docstring of an object, without its indentation."""
     doc = getattr(object, "__doc__", None)
     return cleandoc(doc) if isinstance(doc, str) else None
 
 
-def getsource(object: Any) -> NoReturn:  # noqa: A002  # as above
+def getsource(object: Any) -> NoReturn:
     """Refuse: programs have no source files."""
     raise OSError("could not get source code: programs have no files")

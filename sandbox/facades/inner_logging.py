@@ -1,3 +1,4 @@
+# ruff: noqa: A002, N802, N803 -- the names and signatures are the library's
 """`logging` for programs: loggers, levels, formats and handlers, whose lines go to the program's own output.
 
 Knows: what the standard library's `logging` writes. Does not know: anything else; this text runs as a
@@ -39,13 +40,13 @@ def _level(given: Any) -> int:
     return given
 
 
-def addLevelName(level: int, levelName: str) -> None:  # noqa: N802, N803  # the library's names
+def addLevelName(level: int, levelName: str) -> None:
     """Name a level."""
     _names[level] = levelName
     _levels[levelName] = level
 
 
-def getLevelName(level: Any) -> Any:  # noqa: N802  # the library's name
+def getLevelName(level: Any) -> Any:
     """Return the name of a level, or the level of a name."""
     if level in _names:
         return _names[level]
@@ -77,7 +78,7 @@ class LogRecord:
         self.thread, self.threadName, self.process, self.processName = 1, "MainThread", 1, "MainProcess"
         self.taskName = None
 
-    def getMessage(self) -> str:  # noqa: N802  # the library's name
+    def getMessage(self) -> str:
         """Return the message with its arguments."""
         text = str(self.msg)
         return text % self.args if self.args else text
@@ -104,25 +105,29 @@ class Formatter:
         self._style = style
         self._defaults = dict(defaults or {})
 
-    def usesTime(self) -> bool:  # noqa: N802  # the library's name
+    def usesTime(self) -> bool:
         """Say whether lines show the time."""
         return "asctime" in self._fmt
 
-    def formatTime(self, record: LogRecord, datefmt: str | None = None) -> str:  # noqa: N802  # as above
+    def formatTime(self, record: LogRecord, datefmt: str | None = None) -> str:
         """Return the time of a record."""
         moment = time.localtime(record.created)
         if datefmt:
             return time.strftime(datefmt, moment)
         return self.default_msec_format % (time.strftime(self.default_time_format, moment), record.msecs)
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802  # as above
+    def formatException(self, ei: Any) -> str:
         """Return the text of an exception; tracebacks are not visible to programs."""
         kind, value = ei[0], ei[1]
         text = str(value)
-        name = kind.__name__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__name__}"
+        name = (
+            kind.__name__
+            if kind.__module__ in ("builtins", "__main__")
+            else f"{kind.__module__}.{kind.__name__}"
+        )
         return f"{name}: {text}" if text else str(name)
 
-    def formatMessage(self, record: LogRecord) -> str:  # noqa: N802  # as above
+    def formatMessage(self, record: LogRecord) -> str:
         """Fill the format."""
         values = {**self._defaults, **record.__dict__}
         if self._style == "%":
@@ -162,19 +167,21 @@ class _Filtered:
     def __init__(self) -> None:
         self.filters: list[Any] = []
 
-    def addFilter(self, filter: Any) -> None:  # noqa: A002, N802  # the library's names
+    def addFilter(self, filter: Any) -> None:
         """Add a filter."""
         if filter not in self.filters:
             self.filters.append(filter)
 
-    def removeFilter(self, filter: Any) -> None:  # noqa: A002, N802  # as above
+    def removeFilter(self, filter: Any) -> None:
         """Remove a filter."""
         if filter in self.filters:
             self.filters.remove(filter)
 
     def filter(self, record: Any) -> Any:
         """Say whether a record passes every filter."""
-        return all((each.filter(record) if hasattr(each, "filter") else each(record)) for each in self.filters)
+        return all(
+            (each.filter(record) if hasattr(each, "filter") else each(record)) for each in self.filters
+        )
 
 
 class Handler(_Filtered):
@@ -186,11 +193,11 @@ class Handler(_Filtered):
         self.formatter: Any = None
         self.name: str | None = None
 
-    def setLevel(self, level: Any) -> None:  # noqa: N802  # the library's name
+    def setLevel(self, level: Any) -> None:
         """Set the level below which records are dropped."""
         self.level = _level(level)
 
-    def setFormatter(self, fmt: Any) -> None:  # noqa: N802  # as above
+    def setFormatter(self, fmt: Any) -> None:
         """Set what makes lines of records."""
         self.formatter = fmt
 
@@ -229,7 +236,7 @@ class StreamHandler(Handler):
         super().__init__()
         self.stream = sys.stderr if stream is None else stream
 
-    def setStream(self, stream: Any) -> Any:  # noqa: N802  # the library's name
+    def setStream(self, stream: Any) -> Any:
         """Change the stream and return the one before."""
         before, self.stream = self.stream, stream
         return before
@@ -264,11 +271,11 @@ class Logger(_Filtered):
         self.handlers: list[Any] = []
         self.disabled = False
 
-    def setLevel(self, level: Any) -> None:  # noqa: N802  # the library's name
+    def setLevel(self, level: Any) -> None:
         """Set the level below which nothing is logged."""
         self.level = _level(level)
 
-    def getEffectiveLevel(self) -> int:  # noqa: N802  # as above
+    def getEffectiveLevel(self) -> int:
         """Return the level of this logger or of the first above it that has one."""
         logger: Any = self
         while logger is not None:
@@ -278,25 +285,25 @@ class Logger(_Filtered):
             logger = logger.parent
         return NOTSET
 
-    def isEnabledFor(self, level: int) -> bool:  # noqa: N802  # as above
+    def isEnabledFor(self, level: int) -> bool:
         """Say whether a level is logged."""
         return not self.disabled and level > _disabled_up_to[0] and level >= self.getEffectiveLevel()
 
-    def addHandler(self, hdlr: Any) -> None:  # noqa: N802  # as above
+    def addHandler(self, hdlr: Any) -> None:
         """Add a handler."""
         if hdlr not in self.handlers:
             self.handlers.append(hdlr)
 
-    def removeHandler(self, hdlr: Any) -> None:  # noqa: N802  # as above
+    def removeHandler(self, hdlr: Any) -> None:
         """Remove a handler."""
         if hdlr in self.handlers:
             self.handlers.remove(hdlr)
 
-    def hasHandlers(self) -> bool:  # noqa: N802  # as above
+    def hasHandlers(self) -> bool:
         """Say whether anything takes what is logged here."""
         return bool(self._all_handlers())
 
-    def getChild(self, suffix: str) -> Any:  # noqa: N802  # as above
+    def getChild(self, suffix: str) -> Any:
         """Return a logger below this one."""
         return getLogger(suffix if self is root else f"{self.name}.{suffix}")
 
@@ -318,7 +325,7 @@ class Logger(_Filtered):
                 handler.handle(record)
 
     def _log(
-        self, level: int, msg: Any, args: Any, exc_info: Any = None, extra: Any = None, stack_info: Any = False,
+        self, level: int, msg: Any, args: Any, exc_info: Any = None, extra: Any = None, stack_info: Any = None,
         stacklevel: int = 1,
     ) -> None:  # fmt: skip
         if exc_info:
@@ -418,7 +425,7 @@ root = _RootLogger("root", WARNING)
 _loggers: dict[str, Any] = {}
 
 
-def getLogger(name: str | None = None) -> Any:  # noqa: N802  # the library's name
+def getLogger(name: str | None = None) -> Any:
     """Return the logger of a name, the same one every time."""
     if not name or name == "root":
         return root
@@ -432,7 +439,7 @@ def getLogger(name: str | None = None) -> Any:  # noqa: N802  # the library's na
     return logger
 
 
-def basicConfig(**options: Any) -> None:  # noqa: N802  # the library's name
+def basicConfig(**options: Any) -> None:
     """Give the root logger a handler, unless it has one."""
     if "filename" in options:
         raise PermissionError("logging to a file is not possible: programs have no file system")
@@ -509,5 +516,5 @@ def shutdown() -> None:
     """Do nothing: lines are written at once."""
 
 
-def captureWarnings(capture: bool) -> None:  # noqa: N802  # the library's name
+def captureWarnings(capture: bool) -> None:
     """Do nothing: there are no warnings to capture."""

@@ -1,3 +1,4 @@
+# ruff: noqa: N818 -- the names and signatures are the library's
 """`queue` for programs: the same queues without threads, so whoever would wait for another thread is told.
 
 Knows: the queues of the standard library. Does not know: anything else; this text runs as a program does.
@@ -58,7 +59,9 @@ class Queue:
             raise ValueError("'timeout' must be a non-negative number")
         if self.full():
             if block and timeout is None:
-                raise RuntimeError("put() would wait for ever: the queue is full, and no other thread takes from it")
+                raise RuntimeError(
+                    "put() would wait for ever: the queue is full, and no other thread takes from it"
+                )
             raise Full
         self._put(item)
         self.unfinished_tasks += 1
@@ -69,7 +72,9 @@ class Queue:
             raise ValueError("'timeout' must be a non-negative number")
         if not self._qsize():
             if block and timeout is None:
-                raise RuntimeError("get() would wait for ever: the queue is empty, and no other thread adds to it")
+                raise RuntimeError(
+                    "get() would wait for ever: the queue is empty, and no other thread adds to it"
+                )
             raise Empty
         return self._get()
 
@@ -91,7 +96,7 @@ class Queue:
         """Return if every item has been dealt with."""
         if self.unfinished_tasks:
             raise RuntimeError(
-                f"join() would wait for ever: {self.unfinished_tasks} items are not marked by task_done(), and "
+                f"join() would wait for ever: {self.unfinished_tasks} items lack a task_done(), and "
                 "no other thread does it"
             )
 

@@ -1,4 +1,5 @@
-"""`threading` for programs: locks, which are always free where there is one thread, and nothing that starts one.
+# ruff: noqa: N801 -- the names and signatures are the library's
+"""`threading` for programs: locks, which are free where there is one thread, and nothing that starts one.
 
 Knows: locks. Does not know: threads; this text runs as a program does.
 """
@@ -23,7 +24,9 @@ class Lock:
         """Take the lock."""
         if self._held and not self._again:
             if blocking and timeout < 0:
-                raise RuntimeError("acquire() would wait for ever: the lock is held, and there is no other thread")
+                raise RuntimeError(
+                    "acquire() would wait for ever: the lock is held, and there is no other thread"
+                )
             return False
         self._held += 1
         return True
@@ -55,8 +58,10 @@ class Thread:
     """Refused when it is made."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        raise RuntimeError("there are no threads; call the function, or run awaitables together with asyncio.gather")
+        raise RuntimeError(
+            "there are no threads; call the function, or run awaitables together with asyncio.gather"
+        )
 
 
-class local(SimpleNamespace):  # noqa: N801  # the library's name
+class local(SimpleNamespace):
     """Values of one thread, the only one."""

@@ -1,4 +1,5 @@
-"""`timeit` for programs: times functions; text never becomes code here, so a statement is given as a function.
+# ruff: noqa: A002 -- the names and signatures are the library's
+"""`timeit` for programs: times functions. Text never becomes code here: a statement is a function.
 
 Knows: how `timeit` counts. Does not know: anything else; this text runs as a program does.
 """
@@ -25,7 +26,9 @@ def _callable(what: str, given: Any) -> Any:
 class Timer:
     """Times a function that takes no arguments."""
 
-    def __init__(self, stmt: Any = "pass", setup: Any = "pass", timer: Any = default_timer, globals: Any = None) -> None:  # noqa: A002  # the standard signature
+    def __init__(
+        self, stmt: Any = "pass", setup: Any = "pass", timer: Any = default_timer, globals: Any = None
+    ) -> None:
         self._statement = _callable("statement", stmt)
         self._setup = _callable("setup", setup)
         self._timer = timer
@@ -58,11 +61,24 @@ class Timer:
             scale *= 10
 
 
-def timeit(stmt: Any = "pass", setup: Any = "pass", timer: Any = default_timer, number: int = 1_000_000, globals: Any = None) -> float:  # noqa: A002  # the standard signature
+def timeit(
+    stmt: Any = "pass",
+    setup: Any = "pass",
+    timer: Any = default_timer,
+    number: int = 1_000_000,
+    globals: Any = None,
+) -> float:
     """Return the seconds that so many calls of a function take."""
     return Timer(stmt, setup, timer).timeit(number)
 
 
-def repeat(stmt: Any = "pass", setup: Any = "pass", timer: Any = default_timer, repeat: int = 5, number: int = 1_000_000, globals: Any = None) -> list[float]:  # noqa: A002  # the standard signature
+def repeat(
+    stmt: Any = "pass",
+    setup: Any = "pass",
+    timer: Any = default_timer,
+    repeat: int = 5,
+    number: int = 1_000_000,
+    globals: Any = None,
+) -> list[float]:
     """Time a function several times."""
     return Timer(stmt, setup, timer).repeat(repeat, number)

@@ -20,8 +20,8 @@ _checkable: set[type] = set()
 
 _NOT_DEMANDED = frozenset(
     {
-        "__class_getitem__", "__del__", "__doc__", "__init__", "__init_subclass__", "__match_args__", "__new__",
-        "__post_init__", "__slots__",
+        "__class_getitem__", "__del__", "__doc__", "__init__", "__init_subclass__", "__match_args__",
+        "__new__", "__post_init__", "__slots__",
     }
 )  # fmt: skip
 """What a protocol may define without asking it of anything."""
@@ -29,16 +29,16 @@ _NOT_DEMANDED = frozenset(
 _ProtocolType: Any = type(typing.Protocol)
 
 
-class CheckedProtocolType(_ProtocolType):  # type: ignore[misc]  # a metaclass without a public name
+class CheckedProtocolType(_ProtocolType):  # type: ignore[misc]  # without a public name
     """Metaclass of the program's protocols and of the classes that inherit from them."""
 
-    def __instancecheck__(cls, instance: object) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:  # noqa: N805  # its base is the type of typing.Protocol
         if not _is_protocol(cls):
             return ABCMeta.__instancecheck__(cls, instance)
         _require_checkable(cls)
         return cls in type(instance).__mro__ or all(_has(instance, name, cls) for name in _demanded(cls))
 
-    def __subclasscheck__(cls, subclass: type) -> bool:
+    def __subclasscheck__(cls, subclass: type) -> bool:  # noqa: N805  # as above
         if not _is_protocol(cls):
             return ABCMeta.__subclasscheck__(cls, subclass)
         if not isinstance(subclass, type):

@@ -27,14 +27,20 @@ def literal_eval(node_or_string: Any) -> Any:
     return ast.literal_eval(text)
 
 
+def _coded(obj: Any) -> Any:
+    if not isinstance(obj, str | bytes | bytearray | memoryview):
+        raise TypeError(f"text or bytes are needed, not {type(obj).__name__!r}")
+    return exact(obj)
+
+
 def encode(obj: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
     """Encode by the name of a codec."""
-    return codecs.encode(exact(obj), exact(encoding), exact(errors))
+    return codecs.encode(_coded(obj), exact(encoding), exact(errors))
 
 
 def decode(obj: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
     """Decode by the name of a codec."""
-    return codecs.decode(exact(obj), exact(encoding), exact(errors))
+    return codecs.decode(_coded(obj), exact(encoding), exact(errors))
 
 
 def ast_members() -> dict[str, object]:

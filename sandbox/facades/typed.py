@@ -60,7 +60,9 @@ class NamedTupleEntry:
         """Create a named tuple class."""
         # The library writes code from the names.
         listed = [(exact(name), kind) for name, kind in fields] or list(named.items())
-        created: type = typing.NamedTuple(exact(typename), listed)  # type: ignore[misc]  # noqa: UP014  # not a literal
+        if not all(type(name) is str for name, _ in listed):
+            raise TypeError("field names must be strings")
+        created: type = typing.NamedTuple(exact(typename), listed)  # type: ignore[misc]  # not a literal
         type.__setattr__(created, "__module__", "__main__")
         open_class(created)
         return created

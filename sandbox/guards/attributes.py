@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import decimal
 import enum
-import functools
 import types
 from abc import ABCMeta
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -70,7 +69,6 @@ _CLASS_HOOKS = frozenset(
     {"__init__", "__new__", "__setattr__", "__delattr__", "__getattr__", "__init_subclass__", "__post_init__"}
 )
 
-_CachedFunction: Any = functools._lru_cache_wrapper  # noqa: SLF001  # the class has no other name
 _super_self: Any = super.__dict__["__self__"]
 _super_class: Any = super.__dict__["__thisclass__"]
 _super_self_class: Any = super.__dict__["__self_class__"]
@@ -115,7 +113,9 @@ def write(ob: Any, name: str, value: Any) -> None:
         elif name in names.FUNCTION_ATTRIBUTES:
             settable = is_program_function(ob) and (name == "__wrapped__" or type(value) is str)
         else:
-            settable = name in names.SETTABLE_ATTRIBUTES and (is_program_function(ob) or is_program_object(ob))
+            settable = name in names.SETTABLE_ATTRIBUTES and (
+                is_program_function(ob) or is_program_object(ob)
+            )
             settable = settable and (type(value) is str or (value is None and name == "__doc__"))
         if settable:
             setattr(ob, name, value)
@@ -475,8 +475,6 @@ def _read_of_function(ob: Any, name: str) -> Any:
 def _read_wrapped(ob: Any, name: str) -> Any:
     if is_program_function(ob):
         return getattr(ob, name)
-    if type(ob) is _CachedFunction and is_program_function(ob.__wrapped__):
-        return ob.__wrapped__
     return _refuse_read(ob, name)
 
 

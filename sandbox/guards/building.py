@@ -10,7 +10,7 @@ import builtins
 import collections
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from sandbox.facades import catalogue, console, inner
 from sandbox.facades.appearance import named, renamed
@@ -119,15 +119,51 @@ def build_globals(
         substitutes: The same for modules that are not there.
     """
     prepare()
-    streams = Console(stdout_write)
-    console.install(streams)
-    importable: dict[str, Any] = {**catalogue.shared_modules(), **catalogue.program_modules(streams), **(modules or {})}
-    available = _builtins(streams, hints or {})
+    blank = _blanks.pop() if _blanks else _new_blank()
+    program, importable, available = blank.program, blank.importable, blank.available
+    blank.streams.connect(stdout_write)
+    console.install(blank.streams)
+    importable["random"] = catalogue.random_module()
+    importable.update(modules or {})
+    for name, hint in (hints or {}).items():
+        if name in UNAVAILABLE:
+            available[name] = _unavailable(name, UNAVAILABLE[name][0], hint)
     available["__import__"] = make_import(importable, substitutes, (bindings or {}).keys())
     for value in (bindings or {}).values():
         if isinstance(value, type) and issubclass(value, BaseException):
             classes.OPEN_BASES.add(value)
             exposure.PUBLISHED.add(value)
+    program.update(bindings or {})
+    return program
+
+
+class _Blank(NamedTuple):
+    """What a program's globals are made of that does not depend on the program."""
+
+    program: dict[str, Any]
+    streams: Console
+    importable: dict[str, Any]
+    available: dict[str, Any]
+
+
+_blanks: list[_Blank] = []
+"""Made ahead, each for one program."""
+
+
+def prepare_blanks(count: int) -> None:
+    """Make the unchanging part of so many programs' globals ahead.
+
+    For a process that forks: putting an object into a table writes to the object, so a child that did it
+    would have to copy the pages of every builtin and facade.
+    """
+    prepare()
+    _blanks.extend(_new_blank() for _ in range(count))
+
+
+def _new_blank() -> _Blank:
+    streams = Console(_nowhere)
+    importable: dict[str, Any] = {**catalogue.shared_modules(), **catalogue.program_modules(streams)}
+    available = _builtins(streams)
     hooks = {
         "type": type,
         "owned": ownership.OWNED,
@@ -150,27 +186,29 @@ def build_globals(
         "__doc__": None,
         **{names.HOOK_PREFIX + name: value for name, value in hooks.items()},
     }
-    program = {**own, **(bindings or {})}
+    program = dict(own)
     for name in inner.NAMES:
         given = examples.helpers(program) if name == "doctest" else {}
         importable.setdefault(name, inner.InnerModule(name, own, given))
-    return program
+    return _Blank(program, streams, importable, available)
+
+
+def _nowhere(_stream: str, _text: str) -> None:
+    """Drop what is written before a program is there."""
 
 
 def builtin_names() -> tuple[str, ...]:
     """Return the names a program finds without importing, sorted; the unavailable ones left out."""
-    streams = Console(lambda stream, text: None)
+    streams = Console(_nowhere)
     return tuple(
-        sorted(
-            name for name in _builtins(streams, {}) if name not in UNAVAILABLE and not names.is_dunder(name)
-        )
+        sorted(name for name in _builtins(streams) if name not in UNAVAILABLE and not names.is_dunder(name))
     )
 
 
-def _builtins(streams: Console, hints: Mapping[str, str]) -> dict[str, Any]:
+def _builtins(streams: Console) -> dict[str, Any]:
     available: dict[str, Any] = {name: getattr(builtins, name) for name in (*_PLAIN_BUILTINS, *_EXCEPTIONS)}
     for name, (error, message) in UNAVAILABLE.items():
-        available[name] = _unavailable(name, error, hints.get(name, message))
+        available[name] = _unavailable(name, error, message)
     available.update(
         {
             "super": super,

@@ -119,7 +119,7 @@ _SET_BY_INTERPRETER = frozenset(
 """Names the interpreter itself puts into a class namespace."""
 
 
-_ALLOWED_SLOTS = (("__slots__", "__dict__"), ("__slots__", "__weakref__"))
+_ALLOWED_SLOTS = (("__slots__", "__weakref__"),)
 
 
 def _checked_names(cls: str, what: str, value: Any) -> tuple[str, ...]:

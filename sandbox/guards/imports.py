@@ -67,10 +67,13 @@ def make_import(
             if name in _INTERNAL and not fromlist:
                 return _INERT
             raise RefusedImportError(refusal(name, modules, substitutes or {}, bound), name=name)
+        if not fromlist:
+            name = name.partition(".")[0]
+            module = modules[name]
         if type(module) is InnerModule:
             module = modules[name] = module.load()
         if not fromlist:
-            return modules[name.partition(".")[0]]
+            return module
         for wanted in fromlist:
             _check_member(module, name, wanted)
         return module

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import struct
 from pathlib import Path
 from typing import Final
@@ -151,18 +152,29 @@ def probe() -> str:
     return libc.MACHINE
 
 
+@functools.cache
+def prepare() -> tuple[int, bytes]:
+    """Return how many instructions the filter has, and each as a struct sock_filter, in a row.
+
+    The same for every worker, so the fork server has it made once.
+
+    Raises:
+        OSError: The machine is unknown.
+    """
+    instructions = build()
+    return len(instructions), b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+
+
 def apply() -> str:
     """Install the filter on this process, for good. Needs no_new_privs.
 
     Raises:
         OSError: The kernel has no seccomp filters, or the machine is unknown.
     """
-    instructions = build()
-    # struct sock_filter, in a row, and the struct sock_fprog that points at them.
-    code = ctypes.create_string_buffer(
-        b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
-    )
-    program = ctypes.create_string_buffer(struct.pack("@HP", len(instructions), ctypes.addressof(code)))
+    count, packed = prepare()
+    # The instructions, and the struct sock_fprog that points at them.
+    code = ctypes.create_string_buffer(packed, len(packed))
+    program = ctypes.create_string_buffer(struct.pack("@HP", count, ctypes.addressof(code)))
     try:
         libc.syscall("seccomp", ctypes.c_uint(_SECCOMP_SET_MODE_FILTER), ctypes.c_uint(0), program)
     except OSError as error:
@@ -170,4 +182,4 @@ def apply() -> str:
             raise
         # Kernels before 3.17 know only the prctl spelling.
         libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program), what="seccomp")
-    return f"{len(instructions)} instructions for {libc.MACHINE}"
+    return f"{count} instructions for {libc.MACHINE}"

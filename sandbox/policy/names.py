@@ -279,14 +279,15 @@ _OF_PYTHON = frozenset(
         "dataclass_fields dataclass_params dataclass_transform debug default defaults dict dictoffset",
         "displayhook excepthook file final firstlineno flags forward_arg forward_code forward_evaluated",
         "forward_module forward_value func future getattribute getformat getinitargs globals import",
-        "infer_variance instancecheck interactivehook isabstractmethod issubclass itemsize kwdefaults lltrace",
+        "infer_variance instancecheck interactivehook isabstractmethod issubclass itemsize kwdefaults",
         "loader main members metadata module mro mro_entries name newobj newobj_ex no_type_check",
         "non_callable_proto_members objclass optional_keys orig_bases orig_class origin override package",
         "parameters partialmethod path prepare protocol_attrs pycache qualname readonly_keys release_buffer",
         "required_keys return safe_for_unpickling self self_class signature slotnames spec",
         "static_attributes stderr stdin stdout subclasscheck subclasses subclasshook supertype",
-        "suppress_context text_signature thisclass total traceback type_params typing_is_unpacked_typevartuple",
-        "typing_prepare_subst typing_subst typing_unpacked_tuple_args unpacked unraisablehook value",
+        "suppress_context text_signature thisclass total traceback type_params",
+        "typing_is_unpacked_typevartuple typing_prepare_subst typing_subst typing_unpacked_tuple_args",
+        "lltrace unpacked unraisablehook value",
         "vectorcalloffset warningregistry weaklistoffset weakref weakrefoffset wrapped",
     )
     for name in line.split()

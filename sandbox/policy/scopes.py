@@ -91,7 +91,9 @@ class ScopeTree(ast.NodeVisitor):
                 if owner is not None:
                     owner.bind(name, "nonlocal")
                     owner.rebound.add(name)
-        self.shared = self._shared_names(declared, provided) | (self.program.bindings.keys() if share_all else set())
+        self.shared = self._shared_names(declared, provided) | (
+            self.program.bindings.keys() if share_all else set()
+        )
         """Names of the program's own level that live in the module globals."""
         self.hoisted = self._hoisted_checks()
         """Parameters whose type is checked once, when the function starts: (function scope, name, is
@@ -173,9 +175,7 @@ class ScopeTree(ast.NodeVisitor):
         owner = self.resolve(scope, name)
         if owner is None:
             owner = self.program if name in self.program.bindings else None
-        return owner is not None and any(
-            value not in ("import", "class") for value in owner.bindings[name]
-        )
+        return owner is not None and any(value not in ("import", "class") for value in owner.bindings[name])
 
     def steady_parameter(self, scope: Scope, name: str) -> Scope | None:
         """Return the function whose never rebound parameter `name` means in `scope`."""

@@ -45,6 +45,7 @@ _BY_MESSAGE: tuple[tuple[str, str], ...] = (
     ("unexpected indent", "start the program's own statements in the first column"),
     ("expected an indented block", "indent what belongs to that line by four spaces more than it"),
     ("unindent does not match", "indent the line by as many spaces as the line it belongs with"),
+    ("positional argument follows keyword", "give every argument its name: name=value"),
     ("inconsistent use of tabs", "indent with spaces only"),
     ("Exceeds the limit", "write it as a power or product, or build it with int() from parts"),
     ("Missing parentheses in call to 'print'", "write print(...)"),
@@ -83,6 +84,14 @@ def _foreign(line: str) -> str | None:
         return "write 'and' / 'or'"
     if re.fullmatch(r"</?[a-z_]+>", stripped):
         return f"send the program alone, without {stripped}"
+    if "===" in stripped or "!==" in stripped:
+        return "compare with == or !="
+    if re.match(r"(def|async def|if|for|while|else|class)\b.*\{$", stripped):
+        return "a block begins with ':' and is indented; it has no braces"
+    if re.match(r"switch\b", stripped):
+        return "write `match x:`, or if and elif"
+    if re.search(r"\w\(\s*[A-Za-z_]\w*\s*:\s*[^:)]", stripped) and "lambda" not in stripped:
+        return "name arguments with '=': f(name=value); a dict has its keys in quotes, {\"name\": value}"
     if stripped.startswith("await for "):
         return "write `for x in await ...:`"
     if re.match(r"(const|let|var)\s", stripped):
@@ -95,6 +104,8 @@ def _foreign(line: str) -> str | None:
         return "write 'lambda x: ...' or a def"
     if re.search(r"(\+\+|--)\s*;?$", stripped):
         return "write 'name += 1'"
+    if re.search(r"(?<![-+])[-+*/%=&|]$", stripped):
+        return "the line ends in the middle: put brackets around an expression of several lines"
     if "?." in stripped or "??" in stripped:
         return 'test for None: `x["key"] if x is not None else None`, or `x.get("key")`'
     if re.search(r"\S\s*\?\s*\S.*:", stripped):

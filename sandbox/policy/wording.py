@@ -16,7 +16,8 @@ METACLASS: Problem = (
 )
 
 CLASS_SUBSCRIPT: Problem = (
-    "__class_getitem__ cannot be assigned", "write def __class_getitem__(cls, item): ..."
+    "__class_getitem__ cannot be assigned",
+    "write def __class_getitem__(cls, item): ...",
 )
 
 _CONSTRUCTS: dict[str, Problem] = {

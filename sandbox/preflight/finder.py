@@ -50,11 +50,14 @@ _LOOKS_INSIDE: Final = frozenset(
     }
 )
 """Builtins that touch their first argument, which a call that has not run does not allow."""
+_OF_PROMISES: Final = frozenset({"result", "then", "done", "exception", "wait", "join", "add_done_callback"})
+"""What is read of a call in other languages or of a task, where `await` alone is meant."""
 _MAX_PART_CHARS: Final = 40
 """Longest subscript quoted in a hint. Arbitrary."""
 _LEAVES: Final = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-Advise: TypeAlias = Callable[[str, frozenset[str]], "str | None"]
-"""Gives a hint for a name that nobody binds, from it and the names the program binds."""
+Advise: TypeAlias = Callable[[str, frozenset[str], bool], "str | None"]
+"""Gives a hint for a name that nobody binds, from it, the names the program binds, and whether it stands
+where a key is meant."""
 
 
 class CertainError(NamedTuple):
@@ -211,6 +214,10 @@ class _Finder:
                 self._value(node.value)
             case ast.Attribute() | ast.Subscript():
                 self._part(node)
+            case ast.Dict():
+                for key, value in zip(node.keys, node.values, strict=True):
+                    self._key(key)
+                    self._value(value)
             case ast.BoolOp():
                 self._touched(node.values[0])
             case ast.IfExp():
@@ -243,11 +250,18 @@ class _Finder:
                 for child in ast.iter_child_nodes(node):
                     self._value(child)
 
-    def _name(self, node: ast.Name) -> None:
+    def _key(self, node: ast.expr | None) -> None:
+        """Look at the key of a dict or the index of a value."""
+        if isinstance(node, ast.Name):
+            self._name(node, is_key=True)
+        else:
+            self._values(node)
+
+    def _name(self, node: ast.Name, *, is_key: bool = False) -> None:
         if not isinstance(node.ctx, ast.Load) or node.id in self._names or self._bindings.has_star:
             return
         if not self._bindings.counts[node.id]:
-            hint = self._advise(node.id, frozenset(self._bindings.counts))
+            hint = self._advise(node.id, frozenset(self._bindings.counts), is_key)
             self._report(node, "NameError", f"name {node.id!r} is not defined", hint)
 
     def _call(self, node: ast.Call) -> None:
@@ -271,7 +285,7 @@ class _Finder:
     def _part(self, node: ast.Attribute | ast.Subscript) -> None:
         """Look at `value.name` or `value[key]`; report a member that a namespace does not have."""
         if isinstance(node, ast.Subscript):
-            self._values(node.slice)
+            self._key(node.slice)
         space, name = self._space_and_name(node)
         if space is None:
             self._touched(node.value, part_text(node))
@@ -403,6 +417,8 @@ def _signature(space: Space, name: str) -> str:
 def part_text(node: ast.Attribute | ast.Subscript) -> str:
     """Write what is read of a value: a field where an attribute stands that no JSON value has."""
     if isinstance(node, ast.Attribute):
+        if node.attr in _OF_PROMISES:
+            return ""
         is_method = any(hasattr(kind, node.attr) for kind in (str, list, dict))
         return f".{node.attr}" if is_method else f'["{node.attr}"]'
     text = ast.unparse(node.slice).replace("'", '"')

@@ -32,6 +32,10 @@ def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, st
     return compile(module, PROGRAM_FILE, "exec", dont_inherit=True), _ENTRY_NAME
 
 
+def prepare_programs(count: int) -> None:
+    """Have nothing to do ahead."""
+
+
 def build_globals(
     bindings: Mapping[str, object],
     write: Callable[[str, str], None],

@@ -48,6 +48,10 @@ class Wire(Protocol):
         """Wait for messages."""
 
 
+_kept: list[dict[str, Any]] = []
+"""Globals of the programs of this process; it ends with the last."""
+
+
 def run_program(channel: Wire, request: dict[str, Any], language: ModuleType) -> bytes:
     """Run the requested program to its end and return the encoded `done` message.
 
@@ -126,6 +130,8 @@ class _Run:
             names = self._language.build_globals(
                 self._bindings, self._write, self._modules, self._hints, self._loop
             )
+            # Never freed: that would write to every builtin, while the supervisor waits for the outcome.
+            _kept.append(names)
             self._around, certain = self._language.look_ahead(
                 self._source, names, self._spaces, self._modules, self._hints
             )

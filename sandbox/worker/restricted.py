@@ -6,6 +6,8 @@ Knows: how the three are put together. Does not know: their rules.
 from __future__ import annotations
 
 import asyncio
+import functools
+from collections import ChainMap
 from typing import TYPE_CHECKING, Any
 
 from sandbox import advice, diagnostics, guards, policy
@@ -52,6 +54,11 @@ def compile_program(source: str, provided: frozenset[str]) -> tuple[CodeType, st
     return compiled.code, compiled.entry_name
 
 
+def prepare_programs(count: int) -> None:
+    """Do ahead, for so many programs, what does not depend on them."""
+    guards.prepare_blanks(count)
+
+
 def build_globals(
     bindings: Mapping[str, object],
     write: Callable[[str, str], None],
@@ -75,18 +82,24 @@ def look_ahead(
     hints: Mapping[str, str],
 ) -> tuple[Surroundings, list[CertainError]]:
     """Return what a program finds when it starts, and what in it must fail."""
+    # Tables side by side, and not one of everything: making that would write to every name in it.
     around = Surroundings(
-        names={*names, *names["__builtins__"]},
+        names=ChainMap(dict.fromkeys(names), names["__builtins__"]),
         spaces=spaces,
-        modules={*catalogue.module_names(), *modules},
+        modules=ChainMap(dict.fromkeys(modules), _facade_names()),
         absent=catalogue.HINTS,
         substitutes=hints,
     )
 
-    def advise(name: str, bound: frozenset[str]) -> str | None:
-        return advice.unknown_name(name, bound, around)
+    def advise(name: str, bound: frozenset[str], is_key: bool) -> str | None:
+        return advice.unknown_name(name, bound, around, is_key=is_key)
 
     return around, certain_errors(source, around.names, spaces, advise)
+
+
+@functools.cache
+def _facade_names() -> dict[str, None]:
+    return dict.fromkeys(catalogue.module_names())
 
 
 def describe(error: BaseException, source: str, around: Surroundings | None) -> dict[str, Any]:

@@ -35,6 +35,7 @@ def names(catalogue, query, limit=5):
         ("discovery-queries.jsonl", 100),
         ("discovery-queries-held-out.jsonl", 86),
         ("discovery-queries-unseen.jsonl", 76),
+        ("discovery-queries-third.jsonl", 74),
     ],
 )
 def test_the_right_tool_is_among_the_first_five_for_95_of_100_queries(catalogue, file, count):

@@ -29,6 +29,7 @@ from codemode.vocabulary import (
         ("users", "user"),
         ("adding", "add"),
         ("billed", "bills"),
+        ("verification", "verify"),
     ],
 )
 def test_forms_of_a_word_have_one_stem(one, other):

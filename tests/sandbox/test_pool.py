@@ -73,7 +73,9 @@ async def test_a_fork_server_that_dies_after_each_worker_is_not_restarted_withou
 
 async def test_a_run_is_told_how_often_it_died_and_when_it_is_started_again(pool, autojump_clock):
     told = {await refusal(pool) for _ in range(6)}
-    assert any("the fork server ended 5 times in a row" in text and "started again in" in text for text in told)
+    assert any(
+        "the fork server ended 5 times in a row" in text and "started again in" in text for text in told
+    )
 
 
 async def test_when_the_pause_is_over_the_next_run_tries_again(pool, autojump_clock):

@@ -43,8 +43,12 @@ HELP = Space(
 NAMES = {*dir(builtins), "tools", "codemode", "ToolCallError"}
 
 
+def no_advice(name, bound, is_key):
+    return None
+
+
 def found(source):
-    errors = certain_errors(source, NAMES, {"tools": TOOLS, "codemode": HELP}, lambda name, bound: None)
+    errors = certain_errors(source, NAMES, {"tools": TOOLS, "codemode": HELP}, no_advice)
     return [(error.line, error.error_type, error.message) for error in errors]
 
 
@@ -227,7 +231,7 @@ def test_a_program_that_is_too_deep_for_it_is_left_to_the_run(source):
 
 def test_hints_come_from_the_signature_and_from_the_caller():
     errors = certain_errors(
-        "await tools.add(a=1)\nmissing", NAMES, {"tools": TOOLS}, lambda name, bound: f"no {name}"
+        "await tools.add(a=1)\nmissing", NAMES, {"tools": TOOLS}, lambda name, bound, is_key: f"no {name}"
     )
     assert ["the tool is: add(*, a: int, b: int) -> int", "no missing"] == [error.hint for error in errors]
 

@@ -90,7 +90,7 @@ def slips_registry() -> Any:
         return USERS
 
     @registry.tool
-    async def export(format: str) -> str:
+    async def export(kind: str) -> str:
         """Export the orders as text."""
         return '{"orders": [{"id": 1, "total": "1,200"}], "next": null}'
 

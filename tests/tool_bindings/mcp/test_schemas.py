@@ -53,7 +53,7 @@ def test_stubs_show_real_types():
     text = stub(parameters_schema(PYDANTIC))
     assert 'city: str, days: int | None = ..., unit: Literal["C", "F"] = ..., tags: list[str] = ...' in text
     text = stub(parameters_schema(ZOD))
-    assert 'path: str | None = ..., mode: Literal["fast"] = ...' in text
+    assert 'path: str | None = ...,  # Where\n      mode: Literal["fast"] = ...,\n' in text
     assert "\u202e" not in text
 
 

@@ -1,0 +1,51 @@
+"""The runs before the first run: they go the way a program goes, and leave nothing of themselves."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from sandbox import run, values, wire
+from sandbox.limits import Limits
+from sandbox.vocabulary import Namespace, Program
+from sandbox.worker import plain, restricted, warmup
+
+LANGUAGES = pytest.mark.parametrize("language", [restricted, plain], ids=["restricted", "plain"])
+
+
+@LANGUAGES
+@pytest.mark.parametrize("source", [warmup._RICH, warmup._SHORT], ids=["rich", "short"])
+def test_the_samples_end_well_in_both_languages(language, source):
+    # It asserts so itself: a sample that the language refuses would warm up nothing.
+    warmup._run(source, language)
+
+
+@LANGUAGES
+def test_no_loop_is_left_running(language):
+    warmup.touch_pages(language)
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        asyncio.get_running_loop()
+
+
+def test_a_sample_that_fails_is_a_mistake_of_ours_and_not_a_cold_worker():
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        warmup._run("1 / 0", restricted)
+
+
+def test_the_request_has_the_form_of_a_real_one(monkeypatch):
+    asked = []
+
+    def note(channel, request, language):
+        asked.append(request)
+        return values.encode([wire.DONE, {"value": None}])
+
+    monkeypatch.setattr(warmup, "run_program", note)
+    warmup.touch_pages(restricted)
+
+    async def never(call):
+        raise AssertionError
+
+    real = values.decode(run._run_message(Program("1", (Namespace("host", {}, never),)), Limits()))[1]
+    assert real.keys() == asked[0].keys()
+    assert real["namespaces"][0].keys() == asked[0]["namespaces"][0].keys()
