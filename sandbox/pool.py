@@ -90,9 +90,9 @@ class WorkerPool:
         self._parked.append(worker)
         self._refill()
 
-    def has_parked(self) -> bool:
-        """Return whether a worker is parked, as far as is known."""
-        return bool(self._parked)
+    def has_parked(self, budget: WorkerBudget) -> bool:
+        """Return whether a worker is parked that was born with these bounds, as far as is known."""
+        return bool(self._parked) and budget.memory_bytes == self._budget.memory_bytes
 
     async def take(self, budget: WorkerBudget) -> Worker:
         """Return a worker that nobody else has, and have the next one prepared.

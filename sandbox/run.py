@@ -155,10 +155,7 @@ class Run:
         """Run to the program's end and to that of its calls, and return the outcome.
 
         The worker has been killed by then, but need not be gone yet, except where its status counts.
-
-        Args:
-            stop: A way to end the run from outside.
-            on_sent: Called when the worker has the program and nothing that it says has been heard yet.
+        `on_sent` is called when it has the program and nothing that it says has been heard yet.
         """
         began = ended = trio.current_time()
         compute_seconds = 0.0

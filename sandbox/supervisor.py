@@ -112,7 +112,8 @@ class Sandbox:
             )
         stop = stop or Stop()
         self._stops.add(stop)
-        if on_accepted is not None and not (self._slots.value and self._pool.has_parked()):
+        is_ready = self._slots.value > 0 and self._pool.has_parked(WorkerBudget.of(limits))
+        if on_accepted is not None and not is_ready:
             on_accepted()
             on_accepted = None
         try:

@@ -55,6 +55,9 @@ _LONG_DIGITS: Final = re.compile(rb"[0-9]{4301,}")
 """From 4300 digits on CPython itself asks to be careful."""
 _TEXT_OR_LONG_DIGITS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[0-9]{4301,}')
 
+SLICED_BYTES: Final = 256 * 1024
+"""Frames above this are read in pieces, between which other threads run. Arbitrary: some 50 ms at once."""
+
 DoneKind = Literal["policy", "exception", "memory-limit", "invalid-output", "output-limit"]
 DONE_KINDS: Final[frozenset[str]] = frozenset(DoneKind.__args__)  # type: ignore[attr-defined]  # a Literal has them
 """Failure kinds a worker may report of its own program; the others are the supervisor's to say."""
@@ -188,12 +191,18 @@ def decode_payload(payload: bytes) -> list[Any]:
         WireProtocolError: The bytes are not a JSON list.
     """
     try:
-        messages = values.decode(payload)
+        messages = values.decode(payload) if len(payload) <= SLICED_BYTES else _decode_long(payload)
     except ValueError as error:
         raise WireProtocolError("a frame is not JSON") from error
     if type(messages) is not list:
         raise WireProtocolError("a frame is not a list of messages")
     return messages
+
+
+def _decode_long(payload: bytes) -> JsonValue:
+    from sandbox.json_slices import decode_in_slices  # noqa: PLC0415  # only the host gets such frames
+
+    return decode_in_slices(payload.decode("utf-8"))
 
 
 def parse_message(message: Any) -> FromWorker:

@@ -325,8 +325,8 @@ class Logger(_Filtered):
                 handler.handle(record)
 
     def _log(
-        self, level: int, msg: Any, args: Any, exc_info: Any = None, extra: Any = None, stack_info: Any = None,
-        stacklevel: int = 1,
+        self, level: int, msg: Any, args: Any, exc_info: Any = None, extra: Any = None,
+        stack_info: Any = None, stacklevel: int = 1,
     ) -> None:  # fmt: skip
         if exc_info:
             if isinstance(exc_info, BaseException):

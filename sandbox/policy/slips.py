@@ -14,6 +14,9 @@ _FENCE = re.compile(r"^\s*(```|~~~)")
 _TYPOGRAPHIC = "“”‘’„«»"
 _SPACES = re.compile(r"[\u00a0\u2000-\u200f\u2028\u2029\u202f\u2060\u3000\ufeff]")
 
+_STRING = re.compile(r"""(["'])(?:\\.|(?!\1).)*\1""")
+_COLON_ARGUMENT = r"\w\(\s*[A-Za-z_]\w*\s*:\s*[^:)]"
+
 _BY_MESSAGE: tuple[tuple[str, str], ...] = (
     ("'await' outside", "write 'async def' instead of 'def' for the function that awaits"),
     ("asynchronous comprehension outside", "write 'async def' instead of 'def' for the function around it"),
@@ -69,29 +72,42 @@ def hint_for(message: str, line: str, source: str) -> str | None:
         return "a lambda cannot await: write a loop, or an 'async def'"
     if "unterminated string" in message and re.search(r"'[^'\"]*\w'\w", line):
         return "the apostrophe ends the string: put the text in double quotes"
-    if "invalid syntax" in message and re.search(r"""(["'])(?:(?!\1).)*\1\w""", line):
-        return "a quote inside the text ends it: put the other kind of quote around the text"
     for start, hint in _BY_MESSAGE:
         if start in message:
             return hint
-    return _foreign(line)
+    known = _foreign(line)
+    if known is None and message.startswith(("invalid syntax", "expected ':'")):
+        return _unreadable(line)
+    return known
+
+
+def _unreadable(line: str) -> str | None:
+    """Recognise what Python can only call invalid."""
+    stripped = line.strip()
+    if re.match(r"(async def|def|if|for|while|else|class)\b.*\{$", stripped):
+        return "a block begins with ':' and is indented; it has no braces"
+    if any(re.match(r"\w", stripped[text.end() :]) for text in _STRING.finditer(stripped)):
+        return "a quote inside the text ends it: put the other kind of quote around the text"
+    if re.search(r"[-+*/%=&|]$", stripped):
+        return "the line ends in the middle: put brackets around an expression of several lines"
+    if not re.search(r"^(async\s+def|def|class)\b|\blambda\b", stripped) and re.search(
+        _COLON_ARGUMENT, stripped
+    ):
+        return "name arguments with '=': f(name=value); a dict has its keys in quotes, {\"name\": value}"
+    return None
 
 
 def _foreign(line: str) -> str | None:
     """Recognise the syntax of other languages."""
-    stripped = line.strip()
+    stripped = _STRING.sub('""', line).strip()
     if "&&" in stripped or "||" in stripped:
         return "write 'and' / 'or'"
     if re.fullmatch(r"</?[a-z_]+>", stripped):
         return f"send the program alone, without {stripped}"
     if "===" in stripped or "!==" in stripped:
         return "compare with == or !="
-    if re.match(r"(def|async def|if|for|while|else|class)\b.*\{$", stripped):
-        return "a block begins with ':' and is indented; it has no braces"
     if re.match(r"switch\b", stripped):
         return "write `match x:`, or if and elif"
-    if re.search(r"\w\(\s*[A-Za-z_]\w*\s*:\s*[^:)]", stripped) and "lambda" not in stripped:
-        return "name arguments with '=': f(name=value); a dict has its keys in quotes, {\"name\": value}"
     if stripped.startswith("await for "):
         return "write `for x in await ...:`"
     if re.match(r"(const|let|var)\s", stripped):
@@ -104,8 +120,6 @@ def _foreign(line: str) -> str | None:
         return "write 'lambda x: ...' or a def"
     if re.search(r"(\+\+|--)\s*;?$", stripped):
         return "write 'name += 1'"
-    if re.search(r"(?<![-+])[-+*/%=&|]$", stripped):
-        return "the line ends in the middle: put brackets around an expression of several lines"
     if "?." in stripped or "??" in stripped:
         return 'test for None: `x["key"] if x is not None else None`, or `x.get("key")`'
     if re.search(r"\S\s*\?\s*\S.*:", stripped):

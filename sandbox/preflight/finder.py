@@ -366,16 +366,19 @@ class _Finder:
 
     # ---- arguments
 
-    def _awaited(self, node: ast.expr) -> None:
-        """Look at a call that is certain to be awaited: bad arguments raise there, and not before."""
+    def _awaited(self, node: ast.expr, how: str = "await ") -> None:
+        """Look at what is certain to be awaited: bad arguments of a call raise there, and not before."""
         if not isinstance(node, ast.Call):
+            if (uncalled := self._member(node)) is not None:
+                label = uncalled[0].label(uncalled[1])
+                self._report(node, "TypeError", f"{label} is not called", f"call it: `{how}{label}(...)`")
             return
         found = self._member(node.func)
         if found is not None:
             self._arguments(node, *found)
         elif self._is_gather(node):
             for part in node.args:
-                self._awaited(part)
+                self._awaited(part, how="")
 
     def _is_gather(self, node: ast.Call) -> bool:
         """Whether a call is `asyncio.gather(...)` in the form that raises what its calls raise."""

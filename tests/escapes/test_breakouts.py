@@ -25,7 +25,7 @@ def judge(item, outcomes):
     return found
 
 
-@pytest.mark.parametrize(("name", "at_least"), [("breakouts.jsonl", 240), ("breakouts-outsider.jsonl", 188)])
+@pytest.mark.parametrize(("name", "at_least"), [("breakouts.jsonl", 400), ("breakouts-outsider.jsonl", 188)])
 async def test_no_attempt_gets_out(name, at_least):
     items = harness.load(name)
     async with open_test_sandbox(real.SETTINGS, kernel_wall=False) as sandbox:

@@ -123,3 +123,28 @@ def test_an_unknown_name_is_taken_for_what_it_was_meant_to_be(name, bound, part)
 @pytest.mark.parametrize("name", ["main", "file", "rows", "dicts", "lists", "ids", "item", "x", "data", "df"])
 def test_a_name_that_is_like_no_other_was_of_an_earlier_run(name):
     assert "earlier runs" in unknown_name(name, frozenset({"result", "total"}), AROUND)
+
+
+@pytest.mark.parametrize(
+    ("source", "part"),
+    [
+        ("{[1]: 2}", "a key must not change"),
+        ("sum = 3\nsum([1])", "another value"),
+        ("x = {}\nx['a'] = {}.fromkeys([[]])", "a key must not change"),
+        ("for i in [1]:\n    rows[i + index]", "earlier runs"),
+        ("[1, 2].sort(key='a')", "key=lambda item"),
+        ("[1].index(2)", None),
+        ("a, b = 1, 2, 3", None),
+        ("{}['x']", None),
+        ("'{name}'.format(x=1)", None),
+        ("raise TypeError('unhashable type: this is mine')", None),
+        ("raise TypeError('this value is read-only, says the program')", None),
+        ("raise IndexError('pop from my own list')", None),
+    ],
+)
+def test_one_rule_does_not_speak_for_another(source, part):
+    hint = hint_of(source, rows=[1])
+    if part is None:
+        assert None is hint
+    else:
+        assert part in hint

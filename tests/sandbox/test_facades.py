@@ -8,11 +8,12 @@ import zoneinfo
 
 import pytest
 
-from sandbox.facades import asyncio_facade, catalogue, zones
+from sandbox.facades import asyncio_facade, catalogue, inner, zones
 from sandbox.facades.console import Console
 from sandbox.guards import build_globals
 from sandbox.guards.readonly import FrozenModule, members_of
 from sandbox.policy import compile_program
+from sandbox.values import frozen_list
 
 REQUIRED = [
     "json",
@@ -68,9 +69,16 @@ def every_module():
     return {**catalogue.shared_modules(), **catalogue.program_modules(Console(lambda stream, text: None))}
 
 
-def run(source, drive=None):
-    compiled = compile_program(source)
-    namespace = build_globals(stdout_write=lambda stream, text: None)
+def error_of(source, **bindings):
+    """Return the type and text of what a program raises."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # which one is the subject
+        run(source, **bindings)
+    return type(caught.value).__name__, str(caught.value)
+
+
+def run(source, drive=None, **bindings):
+    compiled = compile_program(source, provided=frozenset(bindings))
+    namespace = build_globals(stdout_write=lambda stream, text: None, bindings=bindings)
     exec(compiled.code, namespace)
     coroutine = namespace[compiled.entry_name]()
     if drive is not None:
@@ -338,3 +346,167 @@ with contextlib.redirect_stdout(text):
     calendar.TextCalendar().prmonth(2024, 1)
 return text.getvalue().split()[:2]"""
     assert ["January", "2024"] == asyncio.run(_run(source))
+
+
+COPIES = """\
+import copy
+class A:
+    def __init__(self, x):
+        self.x = x
+        self.cache = 1
+    def __getstate__(self):
+        return {"x": self.x}
+    def __setstate__(self, state):
+        self.x = state["x"]
+        self.cache = 0
+class B:
+    def __init__(self, x):
+        self.x = x
+    def __reduce__(self):
+        return (B, (self.x,))
+a, b = A([1]), B([2])
+return [copy.copy(a).cache, copy.copy(a).x is a.x, copy.deepcopy(a).x is a.x, copy.deepcopy(b).x is b.x]"""
+
+
+def test_a_class_says_how_it_is_copied():
+    assert [0, True, False, False] == run(COPIES)
+
+
+@pytest.mark.parametrize("copier", ["copy", "deepcopy"])
+def test_the_state_of_a_copy_cannot_make_it_an_object_of_another_class(copier):
+    source = f"""\
+import asyncio, copy
+class A:
+    pass
+a = A()
+a.__dict__["__getstate__"] = lambda: (None, {{"__class__": asyncio.Queue}})
+try:
+    a = copy.{copier}(a)
+except AttributeError:
+    pass
+return type(a).__name__"""
+    assert "A" == run(source)
+
+
+def test_a_named_tuple_made_by_a_call_is_a_class_of_the_program():
+    source = """\
+from collections import namedtuple
+from typing import NamedTuple
+P = namedtuple("P", "x y")
+Q = NamedTuple("Q", [("z", int)])
+class R(P):
+    def total(self):
+        return self.x + self.y
+return [type(P(1, 2)) is P, type(Q(1)) is Q, R(1, 2).total(), type(R(1, 2)).__name__]"""
+    assert [True, True, 3, "R"] == run(source)
+
+
+def test_a_protocol_asks_only_for_what_the_program_could_read():
+    source = """\
+from typing import Protocol, runtime_checkable
+@runtime_checkable
+class Sized(Protocol):
+    def __len__(self): ...
+@runtime_checkable
+class Private(Protocol):
+    _fields: tuple
+@runtime_checkable
+class Suspended(Protocol):
+    gi_running: bool
+from collections import namedtuple
+return [isinstance([], Sized), isinstance(3, Sized), issubclass(dict, Sized),
+        isinstance(namedtuple("P", "x")(1), Private), isinstance((i for i in []), Suspended)]"""
+    assert [True, False, True, False, False] == run(source)
+
+
+def test_a_protocol_that_is_not_runtime_checkable_is_not_asked():
+    source = "from typing import Protocol\nclass P(Protocol):\n    def f(self): ...\nreturn isinstance(1, P)"
+    assert "TypeError" == error_of(source)[0]
+
+
+def test_text_annotations_of_a_data_class_tell_fields_from_class_variables():
+    source = """\
+from __future__ import annotations
+import typing
+from dataclasses import InitVar, dataclass, fields
+@dataclass
+class A:
+    n: int = 1
+    count: typing.ClassVar[int] = 0
+    more: InitVar[int] = 5
+    def __post_init__(self, more):
+        self.n += more
+return [A().n, [f.name for f in fields(A)], A.__annotations__["count"]]"""
+    assert [6, ["n"], "typing.ClassVar[int]"] == run(source)
+
+
+EXAMPLES = '''\
+"""The program.
+
+>>> double(4)
+8
+"""
+import doctest, io, contextlib
+LIMIT = 3
+def double(x):
+    """
+    >>> double(LIMIT)
+    6
+    >>> double(None)
+    Traceback (most recent call last):
+        ...
+    TypeError: unsupported operand type(s) for *: 'NoneType' and 'int'
+    >>> list(range(20))  # doctest: +ELLIPSIS
+    [0, 1, ..., 19]
+    >>> import os
+    """
+    return x * 2
+output = io.StringIO()
+with contextlib.redirect_stdout(output):
+    result = doctest.testmod()
+return [result.failed, result.attempted, "line 18, in __main__.double" in output.getvalue(),
+        "ImportError: No module named 'os' here" in output.getvalue()]
+'''
+
+
+def test_the_examples_of_docstrings_are_run_under_the_policy():
+    assert [1, 5, True, True] == run(EXAMPLES)
+
+
+def test_an_example_that_is_not_the_language_fails_with_the_refusal():
+    source = '''\
+"""
+>>> (lambda: 0).__globals__
+"""
+import doctest, io, contextlib
+output = io.StringIO()
+with contextlib.redirect_stdout(output):
+    doctest.testmod()
+return 'the attribute "__globals__" cannot be read' in output.getvalue()
+'''
+    assert run(source) is True
+
+
+@pytest.mark.parametrize("name", [":getattr", "__builtins__", "super", "a b"])
+def test_examples_cannot_be_given_a_name_that_no_program_may_bind(name):
+    assert "ValueError" == error_of(f"import doctest\ndoctest.testmod(extraglobs={{{name!r}: 1}})")[0]
+
+
+@pytest.mark.parametrize("name", inner.NAMES)
+def test_what_a_module_written_in_the_language_offers_leads_nowhere(name):
+    module = build_globals(stdout_write=lambda stream, text: None)["__builtins__"]["__import__"](
+        name, {}, {}, inner.offered(name), 0
+    )
+    assert type(module) is FrozenModule
+    assert list(inner.offered(name)) == members_of(module)
+    assert not any(isinstance(getattr(module, member), types.ModuleType) for member in members_of(module))
+
+
+def test_a_lock_that_nobody_could_release_is_not_waited_for():
+    source = "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()"
+    assert ("RuntimeError", True) == (error_of(source)[0], "for ever" in error_of(source)[1])
+
+
+def test_a_heap_function_for_maxima_leaves_a_tool_result_alone():
+    source = "import heapq\nheapq._heapify_max(values)"
+    assert "TypeError" == error_of(source, values=frozen_list([1, 2]))[0]

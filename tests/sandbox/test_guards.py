@@ -413,3 +413,41 @@ def test_except_module_not_found_catches_a_refused_import():
 def test_a_module_the_worker_passes_is_importable():
     namespace = build_globals(stdout_write=lambda stream, text: None, modules={"codemode": "the object"})
     assert "the object" == namespace["__builtins__"]["__import__"]("codemode", {}, {}, None, 0)
+
+
+def test_a_function_may_be_told_where_it_comes_from_and_a_class_may_not():
+    source = """\
+def wrap(f):
+    def inner():
+        return f()
+    inner.__module__ = "elsewhere"
+    inner.__wrapped__ = f
+    inner.__dict__.update(f.__dict__)
+    return inner
+def one():
+    return 1
+one.tag = "t"
+both = wrap(one)
+class A:
+    pass
+try:
+    A.__module__ = "sys"
+except AttributeError as error:
+    return [both.__module__, both.__wrapped__(), both.tag, str(error)]"""
+    refused = "the attribute '__module__' cannot be set; define it in the class body"
+    assert ["elsewhere", 1, "t", refused] == run(source)
+
+
+def test_the_dict_of_an_own_object_can_be_replaced_by_a_dict():
+    source = """\
+class Borg:
+    shared = {}
+    def __init__(self):
+        self.__dict__ = self.shared
+a, b = Borg(), Borg()
+a.x = 5
+try:
+    a.__dict__ = [1]
+except AttributeError:
+    return b.x"""
+    assert 5 == run(source)

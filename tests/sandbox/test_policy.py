@@ -302,3 +302,61 @@ class Sub[K](Box[K]):
 return [first([1]), Sub[int](3).get(), Box(2).map(str)._v, Box.__qualname__]
 """
     assert [1, 3, "2", "Box"] == run(source)[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("class A:\n    def __heapify__(self):\n        return 7\nreturn A().__heapify__()", 7),
+        ("__mine__ = 3\ndef f(__its__=1):\n    return __mine__ + __its__\nreturn f(__its__=4)", 7),
+        ("class A:\n    __mine__ = 2\nreturn getattr(A, '__mine__')", 2),
+        ("class A:\n    pass\nsetattr(A, '__mine__', 5)\nreturn A.__mine__", 5),
+        ("class A:\n    __mine__ = 2\nreturn [n for n in dir(A) if 'mine' in n]", ["__mine__"]),
+        ("class A:\n    __mine__ = 2\nreturn '{0.__mine__}'.format(A)", "2"),
+    ],
+)
+def test_a_dunder_name_that_means_nothing_to_python_is_the_programs_own(source, expected):
+    assert expected == run(source)[0]
+
+
+def test_an_own_dunder_name_is_kept_where_no_library_looks():
+    own = run("class A:\n    pass\na = A()\na.__mine__ = 2\nreturn list(a.__dict__)")[0]
+    assert ["__mine__"] == [name.removeprefix("\u2063") for name in own]
+    assert "__mine__" not in own
+
+
+def test_a_class_subscript_is_written_with_def():
+    source = (
+        "class A:\n    def __class_getitem__(cls, item):\n        return [cls, item]\nreturn A[int][1] is int"
+    )
+    assert run(source)[0] is True
+    (refusal,) = refusals_of("class A:\n    __class_getitem__ = str")
+    assert "__class_getitem__ cannot be assigned" == refusal.message
+
+
+@pytest.mark.parametrize("value", ["x", "x.left", "xs[0]", "make()", "x.make().left"])
+def test_the_class_of_a_value_of_the_program_is_read_wherever_the_value_comes_from(value):
+    source = (
+        "class A:\n    def make(self): return self\ndef make(): return A()\nx = A()\nx.left = x\n"
+        f"xs = [x]\nreturn {value}.__class__.__name__"
+    )
+    assert "A" == run(source)[0]
+
+
+@pytest.mark.parametrize("value", ["()", "''", "[1]", "json", "(1).real"])
+def test_the_class_of_anything_else_is_not(value):
+    (refusal,) = refusals_of(f"import json\nreturn {value}.__class__")
+    assert 'the attribute "__class__" cannot be read' == refusal.message
+
+
+def test_the_docstring_of_a_program_is_its_doc():
+    assert "About\nme." == run('"""About\nme."""\ndef f():\n    return __doc__\nreturn f()')[0]
+
+
+def test_a_star_import_may_stand_in_a_block():
+    assert 2 == run("try:\n    from math import *\nexcept ImportError:\n    pass\nreturn floor(2.5)")[0]
+
+
+def test_a_deleted_name_is_not_defined():
+    source = "x = 1\ndel x\ntry:\n    x\nexcept NameError as error:\n    return str(error)"
+    assert "name 'x' is not defined" == run(source)[0]

@@ -55,6 +55,8 @@ def found(source):
 @pytest.mark.parametrize(
     ("source", "line", "error_type", "part"),
     [
+        ("await tools.add", 1, "TypeError", "tools.add is not called"),
+        ("for x in await tools['odd-name']:\n    pass", 1, "TypeError", "is not called"),
         # Names nobody binds.
         ("x = 1\nprint(y)", 2, "NameError", "'y'"),
         ("return {'a': [1, (2, y)]}", 1, "NameError", "'y'"),
