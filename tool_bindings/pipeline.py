@@ -15,11 +15,8 @@ Does not know: which process or protocol the call came from, and where its resul
 
 from __future__ import annotations
 
-import inspect
 import logging
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
-
-import trio
 
 from sandbox.values import (
     GIVE_UP,
@@ -46,11 +43,14 @@ from tool_bindings.results import (
     failure_from_message,
     frozen_result,
 )
+from tool_bindings.running import run_body
 from tool_bindings.thread_body import AbandonedError
 from tool_bindings.waterfall import settled, waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import trio
 
     from tool_bindings.binding import BoundTool
     from tool_bindings.content import ContentBlock
@@ -435,7 +435,16 @@ class Dispatch:
             self.call_id, self.root_call_id, self.parent_call_id, self._session, signal, self._report
         )
         try:
-            value = await self._run(bound, context, signal)
+            value = await run_body(
+                bound,
+                self._arguments,
+                context,
+                signal,
+                self._registry.threads,
+                grace_seconds=self._grace_seconds,
+                # A listener may have opened scopes of its own between the caller's and the body.
+                scope=None if self._around_running else self._cancel_scope,
+            )
             if value is not GIVE_UP:
                 return self._own(
                     await create_success(
@@ -463,55 +472,6 @@ class Dispatch:
         if context.deferred_contexts:
             result = ToolFailure(result.error, result.content, None, frozen_list(context.deferred_contexts))
         return self._own(result)
-
-    async def _run(self, bound: BoundTool, context: ToolRunContext, signal: AbortSignal) -> Any:
-        """Return what the body returns, or GIVE_UP when the signal's cancellation ended it."""
-        if self._cancel_scope is not None and not self._around_running:
-            return await self._run_in(self._cancel_scope, bound, context, signal)
-        with trio.CancelScope() as scope:
-            return await self._run_in(scope, bound, context, signal)
-        return GIVE_UP
-
-    async def _run_in(
-        self, scope: trio.CancelScope, bound: BoundTool, context: ToolRunContext, signal: AbortSignal
-    ) -> Any:
-        remove = signal.add_callback(scope.cancel)
-        try:
-            if bound.runs_in_thread:
-                value = await self._run_in_thread(bound, context)
-            else:
-                value = bound.definition.execute(self._arguments, context)
-            if bound.runs_in_thread is False or inspect.isawaitable(value):
-                value = await value
-        except trio.Cancelled:
-            if scope is not self._cancel_scope:
-                raise
-            # The scope is the caller's, with a shield around it: nothing else can have cancelled the body.
-            return GIVE_UP
-        except BaseExceptionGroup as group:
-            rest = group.split(trio.Cancelled)[1]
-            if scope is not self._cancel_scope or rest is group:
-                raise
-            if rest is None:
-                return GIVE_UP
-            raise rest from None
-        finally:
-            remove()
-        return value
-
-    async def _run_in_thread(self, bound: BoundTool, context: ToolRunContext) -> Any:
-        report = context.report
-        if report is not None:
-            context.report = lambda *progress: trio.from_thread.run_sync(report, *progress)
-        execute, arguments = bound.definition.execute, self._arguments
-        # Boxed, because trio refuses a thread that returns a coroutine, which such a body may do.
-        (value,) = await self._registry.threads.run(
-            lambda: (execute(arguments, context),),
-            name=self._name,
-            call_id=self.call_id,
-            grace_seconds=self._grace_seconds,
-        )
-        return value
 
     def _own(self, result: ToolResult) -> ToolResult:
         self._own_result = declare(self, result, self._context)

@@ -1,4 +1,4 @@
-# ruff: noqa: BLE001, PT028, PYI024, SLOT002, TC004 -- the names and signatures are the library's
+# ruff: noqa: BLE001, PT028, PYI024, SLOT002 -- the names and signatures are the library's
 """`doctest` for programs: runs the examples in the program's docstrings and reports as the library does.
 
 Knows: how examples are written, run, compared and reported. Does not know: how text becomes code; the two
@@ -15,7 +15,9 @@ from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sandbox.guards.examples import docstrings, open_examples
+    # Given to this text by `sandbox.guards.examples`.
+    docstrings: Any = None
+    open_examples: Any = None
 
 __all__ = [
     "COMPARISON_FLAGS", "DONT_ACCEPT_BLANKLINE", "DONT_ACCEPT_TRUE_FOR_1", "ELLIPSIS", "FAIL_FAST",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 import time
 from typing import Any
-from unittest.case import (
+from unittest.case import (  # type: ignore[attr-defined]  # it is ours, `inner_unittest_case`
     FunctionTestCase,
     IsolatedAsyncioTestCase,
     SkipTest,
     TestCase,
-    classes,  # type: ignore[attr-defined]  # ours has it
-    described,  # type: ignore[attr-defined]  # as above
+    classes,
+    described,
     expectedFailure,
     skip,
     skipIf,

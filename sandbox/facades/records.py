@@ -99,7 +99,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
             raise TypeError("dataclass decorates classes of the program")
         _check_fields(target)
         with _special_annotations(target):
-            made = dataclasses.dataclass(**options)(target)
+            made: type = dataclasses.dataclass(**options)(target)
         return _finish(made)
 
     return decorate if cls is None else decorate(cls)

@@ -239,7 +239,10 @@ def _displayer(streams: Console) -> Callable[[Any], None]:
 
 def _unavailable(name: str, error: type[Exception], message: str) -> Callable[..., NoReturn]:
     def refuse(*args: object, **kwargs: object) -> NoReturn:
-        del args, kwargs
+        del kwargs
+        if name == "input" and args:
+            # What is asked is printed, whoever is there to answer.
+            console.print_now(args[0], end="")
         raise error(message)
 
     named(refuse, name)

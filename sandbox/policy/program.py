@@ -11,7 +11,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sandbox.policy import names, slips
 from sandbox.policy.nodes import hook, place
@@ -141,7 +141,7 @@ def _compile(
     tree = ast.parse(source, file_name, "exec")
     body = tree.body
     docstring = ast.get_docstring(tree, clean=False)
-    documented = _imports_doctest(tree)
+    documented = "doctest" in source and _imports_doctest(tree)
     docstrings = docstrings_of(tree) if documented else ()
     _keep_own_dunders(tree, source)
     flags, keep_annotations = _take_future_imports(body)
@@ -151,7 +151,7 @@ def _compile(
     scopes = ScopeTree(body, provided, share_all=documented)
     _transform(body, scopes, source, keep_annotations=keep_annotations)
     shared = scopes.shared & (scopes.program.bindings.keys() | scopes.program.loads)
-    given: dict[str, object] = {DOCSTRINGS: docstrings} if documented else {}
+    given: dict[str, Any] = {DOCSTRINGS: docstrings} if documented else {}
     if docstring is not None and "__doc__" in source:
         given["__doc__"] = docstring
     for name, value in given.items():

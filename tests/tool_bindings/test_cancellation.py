@@ -6,12 +6,14 @@ import threading
 
 import pytest
 import trio
+import trio.testing
 
 from tool_bindings import (
     AbortSignal,
     Ask,
     Deny,
     ErrorInfo,
+    Output,
     ScriptedApproval,
     ToolErrorRecord,
     ToolFailure,
@@ -25,6 +27,23 @@ ABORTED = ToolErrorRecord("tool call aborted", ErrorInfo("AbortError", "ABORTED"
 BEFORE = ToolErrorRecord(
     "tool call aborted before dispatch", ErrorInfo("AbortError", "ABORTED_BEFORE_DISPATCH")
 )
+
+
+class LendingRegistry(ToolRegistry):
+    """Dispatches as a run's nested calls are: in a scope the caller lends and has a shield around."""
+
+    async def dispatch(self, name, arguments, **options):
+        with trio.CancelScope(shield=True), trio.CancelScope() as scope:
+            call = self.begin(name, arguments, cancel_scope=scope, **options)
+            await call.prepare()
+            await call.execute()
+            with trio.CancelScope(shield=True):
+                return await call.finish()
+
+
+@pytest.fixture(params=[ToolRegistry, LendingRegistry], ids=["own-scope", "lent-scope"])
+def registry(request):
+    return request.param()
 
 
 @pytest.fixture
@@ -134,6 +153,52 @@ class TestBeforeTheBody:
 
 
 class TestDuringTheBody:
+    async def test_an_abort_that_is_swallowed_leaves_nothing_to_judge_slowly(self, registry, define):
+        """A full JSON Schema is judged in a thread, for which a cancelled scope would not wait."""
+        signal = AbortSignal()
+
+        async def execute(arguments, context):
+            signal.abort()
+            with trio.move_on_after(0):
+                await trio.sleep_forever()
+            return "late"
+
+        schema = {"type": "string", "pattern": "^late$", "format": "date"}
+        registry.register(define(execute=execute, output=Output(schema=schema)))
+        assert ABORTED == (await registry.dispatch("echo", {}, abort=signal)).error
+
+    async def test_errors_beside_the_cancellation_are_the_result(self, registry, define):
+        signal = AbortSignal()
+
+        async def fail_late():
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ValueError("while stopping")
+
+        async def execute(arguments, context):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(fail_late)
+                nursery.start_soon(trio.sleep_forever)
+                await trio.testing.wait_all_tasks_blocked()
+                signal.abort()
+
+        registry.register(define(execute=execute))
+        assert "while stopping" == (await registry.dispatch("echo", {}, abort=signal)).error.message
+
+    async def test_a_cancelled_family_of_tasks_is_an_abort(self, registry, define):
+        signal = AbortSignal()
+
+        async def execute(arguments, context):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                await trio.testing.wait_all_tasks_blocked()
+                signal.abort()
+                await trio.sleep_forever()
+
+        registry.register(define(execute=execute))
+        assert ABORTED == (await registry.dispatch("echo", {}, abort=signal)).error
+
     async def test_the_body_is_cancelled_and_awaited_and_its_success_becomes_aborted(
         self, registry, define, nursery
     ):
