@@ -13,7 +13,6 @@ from tool_bindings import (
     Ask,
     Deny,
     ErrorInfo,
-    Output,
     ScriptedApproval,
     ToolErrorRecord,
     ToolFailure,
@@ -159,12 +158,13 @@ class TestDuringTheBody:
 
         async def execute(arguments, context):
             signal.abort()
-            with trio.move_on_after(0):
+            try:
                 await trio.sleep_forever()
-            return "late"
+            except trio.Cancelled:
+                return "late"
 
         schema = {"type": "string", "pattern": "^late$", "format": "date"}
-        registry.register(define(execute=execute, output=Output(schema=schema)))
+        registry.register(define(execute=execute, schema=schema))
         assert ABORTED == (await registry.dispatch("echo", {}, abort=signal)).error
 
     async def test_errors_beside_the_cancellation_are_the_result(self, registry, define):
@@ -312,10 +312,9 @@ class TestDuringTheBody:
         assert ABORTED == (await registry.dispatch("echo", {}, abort=signal)).error
         assert 60 == trio.current_time() - before
 
-    async def test_cancelling_the_calling_task_cancels_the_body_and_propagates(
-        self, registry, define, autojump_clock
-    ):
+    async def test_cancelling_the_calling_task_cancels_the_body_and_propagates(self, define, autojump_clock):
         """DESIGN section 3: trio cancellation raises."""
+        registry = ToolRegistry()
         ended = []
 
         async def execute(arguments, context):
