@@ -24,7 +24,7 @@ from measuring.trio_driver import serve_trio
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-TIMES = 6
+TIMES = 8
 """How much larger than for comparing systems, so that plain CPython takes at least a tenth of a second."""
 
 CLASSES = """

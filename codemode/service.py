@@ -424,7 +424,9 @@ async def open_service(
 
     Raises:
         SandboxUnavailableError: This machine cannot run programs as the settings ask.
+        SettingsError: The caller is not a trio task.
     """
+    _require_trio()
     settings = settings or Settings()
     sink = EventSink(session_log, on_event, masker, projection)
     try:
@@ -437,6 +439,16 @@ async def open_service(
                     await service.close()
     except SandboxError as error:
         raise translate(error) from error
+
+
+def _require_trio() -> None:
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        raise SettingsError(
+            "open_service needs trio: start your program with trio.run(main); inside asyncio,"
+            " `await asyncio.to_thread(trio.run, main)` runs one beside it"
+        ) from None
 
 
 async def _stop_when_cancelled(stop: Stop) -> None:

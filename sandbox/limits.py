@@ -14,6 +14,8 @@ from sandbox.errors import SandboxError
 
 MIB: Final = 1024 * 1024
 _MIN_OUTPUT_BYTES: Final = 4
+_MOST: Final = 2**40
+"""Above this no number is a bound any more, and what the kernel is told of it would not fit."""
 _SECONDS: Final = frozenset({"wall_seconds", "compute_seconds"})
 """Limits that need not be whole numbers."""
 
@@ -103,10 +105,12 @@ class WorkerBudget(NamedTuple):
 
 def _check(name: str, value: Any, *, whole: bool) -> None:
     if whole:
-        if type(value) is not int or value < 1:
-            raise LimitError(name, f"{name} must be a whole number of at least 1, not {value!r}")
-    elif type(value) not in (int, float) or not math.isfinite(value) or value <= 0:
-        raise LimitError(name, f"{name} must be a number of seconds above 0, not {value!r}")
+        if type(value) is not int or not 1 <= value <= _MOST:
+            raise LimitError(name, f"{name} must be a whole number from 1 to {_MOST}, not {value!r}")
+    elif type(value) not in (int, float) or not 0 < value <= _MOST:
+        raise LimitError(
+            name, f"{name} must be a number of seconds above 0 and at most {_MOST}, not {value!r}"
+        )
     if name == "max_output_bytes" and value < _MIN_OUTPUT_BYTES:
         raise LimitError(
             name,

@@ -100,7 +100,7 @@ async def _call(
         with_mcp_servers(options, toolset, console) as offered,
         open_service(
             toolset.registry,
-            settings=Settings(parked_workers=1),
+            settings=Settings(parked_workers=0),
             session_log=log,
             on_event=note,
             spill=toolset.spill,

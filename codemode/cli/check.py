@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Judge the program and say what is wrong with it."""
-    settings = Settings(parked_workers=1)
+    settings = Settings(parked_workers=0)
     source = read_program(options.file, options.code, max_bytes=settings.max_source_bytes)
     failure = trio.run(_check, source, connected_toolset(options, console), settings)
     if options.json:

@@ -104,10 +104,13 @@ def _dispatch(options: argparse.Namespace, console: Console) -> int:
 
 def _order_worker(options: argparse.Namespace) -> None:
     """Have the worker of the run made while we import what runs it."""
-    from sandbox.limits import Limits, WorkerBudget  # noqa: PLC0415  # only a run needs them
+    from sandbox.limits import LimitError, Limits, WorkerBudget  # noqa: PLC0415  # only a run needs them
 
     given = {"memory_mb": options.memory_mb, "compute_seconds": options.compute_seconds}
-    limits = Limits(**{name: value for name, value in given.items() if value is not None})
+    try:
+        limits = Limits(**{name: value for name, value in given.items() if value is not None})
+    except LimitError:
+        return  # The run says so, in its place.
     launch.order_worker(WorkerBudget.of(limits))
 
 

@@ -177,6 +177,22 @@ class ScopeTree(ast.NodeVisitor):
             owner = self.program if name in self.program.bindings else None
         return owner is not None and any(value not in ("import", "class") for value in owner.bindings[name])
 
+    def holds_own_instance(self, scope: Scope, name: str) -> bool:
+        """Whether every value of variable `name` is made by calling a class of the program."""
+        owner = self.resolve(scope, name)
+        if owner is None:
+            owner = self.program if name in self.program.bindings else None
+        return (
+            owner is not None
+            and bool(owner.bindings[name])
+            and all(
+                isinstance(value, ast.Call)
+                and isinstance(value.func, ast.Name)
+                and self.is_bound_by_class(owner, value.func.id)
+                for value in owner.bindings[name]
+            )
+        )
+
     def steady_parameter(self, scope: Scope, name: str) -> Scope | None:
         """Return the function whose never rebound parameter `name` means in `scope`."""
         owner = self.resolve(scope, name)

@@ -45,6 +45,13 @@ _TEMPORARY = names.HOOK_PREFIX + "t"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+def _root(value: ast.expr) -> ast.expr:
+    """Return what attributes, items and calls start from."""
+    while isinstance(value, ast.Attribute | ast.Subscript | ast.Call):
+        value = value.func if isinstance(value, ast.Call) else value.value
+    return value
+
+
 class PolicyTransformer(PolicyWalker):
     """Rewrites the statements of one program in place and collects refusals.
 
@@ -171,7 +178,7 @@ class PolicyTransformer(PolicyWalker):
         attr, value = node.attr, node.value
         if attr in names.TEXT_ATTRIBUTES and isinstance(value, ast.Attribute) and value.attr == "__class__":
             return self._dynamic(node, self._type_of(value), attr)
-        if attr == "__class__" and (self._is_method_parameter(value) or self._may_be_own_instance(value)):
+        if attr == "__class__" and self._is_of_own_class(value):
             return self._type_of(node)
         if attr in names.CLASS_ONLY_ATTRIBUTES:
             readable = isinstance(value, ast.Name) and self._tree.is_bound_by_class(self._scope, value.id)
@@ -202,22 +209,27 @@ class PolicyTransformer(PolicyWalker):
     def _type_of(self, node: ast.Attribute) -> ast.AST:
         return self._no_pattern(place(ast.Call(hook("typeof"), [self.visit(node.value)], []), node))
 
-    def _is_method_parameter(self, value: ast.expr) -> bool:
-        if not isinstance(value, ast.Name):
+    def _is_of_own_class(self, value: ast.expr) -> bool:
+        """Whether a value comes from a method's parameter, from a class, or from an instance made of one."""
+        root = _root(value)
+        if not isinstance(root, ast.Name):
             return False
+        if self._is_method_parameter(root) or self._tree.holds_own_instance(self._scope, root.id):
+            return True
+        return root is not value and self._tree.is_bound_by_class(self._scope, root.id)
+
+    def _is_method_parameter(self, value: ast.Name) -> bool:
         owner = self._tree.resolve(self._scope, value.id)
         if owner is None or value.id not in owner.parameters:
             return False
         return owner.parent is not None and owner.parent.kind in ("class", "annotation")
 
     def _may_be_own_instance(self, value: ast.expr) -> bool:
-        bare = isinstance(value, ast.Name)
-        while isinstance(value, ast.Attribute | ast.Subscript | ast.Call):
-            value = value.func if isinstance(value, ast.Call) else value.value
-        if not isinstance(value, ast.Name):
+        root = _root(value)
+        if not isinstance(root, ast.Name):
             return False
-        return self._tree.may_hold_instance(self._scope, value.id) or (
-            not bare and self._tree.is_bound_by_class(self._scope, value.id)
+        return self._tree.may_hold_instance(self._scope, root.id) or (
+            root is not value and self._tree.is_bound_by_class(self._scope, root.id)
         )
 
     def _super_receiver(self, value: ast.expr) -> ast.Name | None:

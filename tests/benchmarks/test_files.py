@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,13 @@ def test_every_claim_and_every_bar_is_about_a_row_that_some_driver_measures(samp
     named |= {row for panel in suite.PANELS for row, _ in panel.bars}
     peers = {f"{peer.name}/{workload}" for peer in compare_peers.PEERS for workload in compare_peers.OURS}
     assert set() == named - {row for spec in SPECS for row in sampled(spec)} - peers
+
+
+def test_the_committed_ratios_are_exactly_those_the_suite_measures():
+    claims = [claim for benchmark in suite.BENCHMARKS for claim in benchmark.claims]
+    committed = json.loads((FOLDER / "baseline.json").read_text())
+    assert {claim.text for claim in claims if claim.against is not None} == set(committed)
+    assert all(type(ratio) is float and ratio > 0 for ratio in committed.values())
 
 
 def test_one_file_prints_rows_and_claims_and_writes_json(small, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import corpus
@@ -483,3 +484,12 @@ async def test_a_declared_timeout_is_kept(registry):
         outcome = await service.run_code("await tools.dawdle()")
     assert "tool call timed out after 50ms" in outcome.failure.message
     assert ["TOOL_TIMEOUT"] == [call.error_code for call in outcome.calls]
+
+
+def test_under_asyncio_the_error_says_how_to_start_trio(registry):
+    async def main():
+        async with open_service(registry):
+            pytest.fail("the body must not run")
+
+    with pytest.raises(SettingsError, match=r"needs trio: .* trio\.run\(main\)"):
+        asyncio.run(main())

@@ -70,6 +70,13 @@ def test_a_limit_in_seconds_must_be_a_finite_number_above_zero(name, value):
         Limits(**{name: value})
 
 
+@pytest.mark.parametrize("name", ["memory_mb", "compute_seconds", "wall_seconds", "max_calls"])
+def test_a_limit_too_large_to_be_one_is_refused_with_the_bound(name):
+    Limits(**{name: 2**40})
+    with pytest.raises(LimitError, match="1099511627776"):
+        Limits(**{name: 2**40 + 1})
+
+
 def test_output_of_less_than_null_is_no_limit():
     with pytest.raises(LimitError, match="at least 4"):
         Limits(max_output_bytes=3)

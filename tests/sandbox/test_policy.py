@@ -334,18 +334,18 @@ def test_a_class_subscript_is_written_with_def():
     assert "__class_getitem__ cannot be assigned" == refusal.message
 
 
-@pytest.mark.parametrize("value", ["x", "x.left", "xs[0]", "make()", "x.make().left"])
-def test_the_class_of_a_value_of_the_program_is_read_wherever_the_value_comes_from(value):
+@pytest.mark.parametrize("value", ["x", "x.left", "A()", "x.make().left", "x.itself()"])
+def test_the_class_of_a_value_that_comes_from_an_own_class_is_read(value):
     source = (
-        "class A:\n    def make(self): return self\ndef make(): return A()\nx = A()\nx.left = x\n"
-        f"xs = [x]\nreturn {value}.__class__.__name__"
+        "class A:\n    def make(self): return self\n    def itself(self): return self.left.__class__()\n"
+        f"x = A()\nx.left = x\nreturn {value}.__class__.__name__"
     )
     assert "A" == run(source)[0]
 
 
-@pytest.mark.parametrize("value", ["()", "''", "[1]", "json", "(1).real"])
+@pytest.mark.parametrize("value", ["()", "''", "[1]", "json", "(1).real", "t"])
 def test_the_class_of_anything_else_is_not(value):
-    (refusal,) = refusals_of(f"import json\nreturn {value}.__class__")
+    (refusal,) = refusals_of(f"import json\nt = ()\nreturn {value}.__class__")
     assert 'the attribute "__class__" cannot be read' == refusal.message
 
 

@@ -34,8 +34,8 @@ __all__ = ["ChildTransport", "child_environment", "open_child"]
 
 EXIT_GRACE_SECONDS: Final = 2.0
 """A child whose input was closed gets this long to end by itself, and as long again after SIGTERM."""
-KILL_SECONDS: Final = 1.0
-"""Within this a killed process is gone, or never will be."""
+KILL_SECONDS: Final = 10.0
+"""Within this a killed process is gone, or never will be. Arbitrary: an idle machine needs milliseconds."""
 _FLUSH_SECONDS: Final = 0.5
 """For writing what has been accepted already, before the child's input is closed."""
 _LAST_WORDS_SECONDS: Final = 0.3
