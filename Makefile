@@ -1,8 +1,8 @@
 # Needs make and Python 3.11 or newer; everything else is installed into $(VENV).
 #
-#   make run      show the project at work on its own files
-#   make test     run the tests; TESTS=tests/sandbox runs some of them
-#   make check    ruff, mypy, import contracts
+#   make run          show the project at work on its own files
+#   make test         run the tests; TESTS=tests/sandbox runs some of them
+#   make check        ruff, mypy, import contracts
 #   make bench        every benchmark beside other systems: tables, JSON and a picture; PEERS= leaves them out
 #   make bench-check  compare the ratios with the committed ones
 #

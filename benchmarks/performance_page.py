@@ -70,8 +70,10 @@ def machine(figures: Figures) -> str:
     """Return what the figures were measured on."""
     about = figures.record["machine"]
     cores = len(about["cores"])
+    # The first two numbers of the kernel; the rest is one machine's build.
+    system = re.sub(r"(\d+\.\d+)\S*", r"\1", about["system"], count=1)
     return (
-        f"Measured with CPython {about['python']} on {about['system']}, {cores} cores, "
+        f"Measured with CPython {about['python']} on {system}, {cores} cores, "
         f"in {figures.record['rounds']} rounds."
     )
 
