@@ -171,9 +171,8 @@ async def wait_parked(service: CodeService) -> None:
     Raises:
         BenchmarkError: They do not come.
     """
-    pool = service._sandbox._pool  # noqa: SLF001  # nothing public says that a worker is ready
     with trio.move_on_after(_PARK_SECONDS) as waiting:
-        while pool._starting or len(pool._parked) < pool._parked_wanted:  # noqa: SLF001, ASYNC110  # no event
+        while service.statistics().parked < service.settings.parked_workers:  # noqa: ASYNC110  # no event
             await trio.sleep(_POLL_SECONDS)
     if waiting.cancelled_caught:
         raise BenchmarkError(f"no worker was ready after {_PARK_SECONDS:g} seconds")

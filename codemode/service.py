@@ -51,11 +51,13 @@ class ServiceStatistics(NamedTuple):
         running: Runs that have a worker.
         queued: Runs that wait for one.
         completed: Runs that have ended.
+        parked: Workers that wait for a run.
     """
 
     running: int
     queued: int
     completed: int
+    parked: int
 
 
 class CodeService:
@@ -96,10 +98,14 @@ class CodeService:
         """Names of the walls that stand on this machine, as probed when the service opened."""
         return self._isolation
 
+    @property
+    def settings(self) -> Settings:
+        """The settings it was opened with."""
+        return self._settings
+
     def statistics(self) -> ServiceStatistics:
-        """Return how many runs are where."""
-        numbers = self._sandbox.statistics()
-        return ServiceStatistics(numbers.running, numbers.queued, numbers.completed)
+        """Return how many runs are where, and how many workers wait for one."""
+        return ServiceStatistics(*self._sandbox.statistics())
 
     def stop(self, run_id: str, reason: str = "stopped") -> bool:
         """End a run; it settles as `abort`. Returns whether there was such a run."""

@@ -70,6 +70,11 @@ class WorkerPool:
         self.steps: tuple[StepReport, ...] = ()
         """What became of each isolation step, as a worker of this pool reported it."""
 
+    @property
+    def parked(self) -> int:
+        """How many workers wait for a run."""
+        return len(self._parked)
+
     async def open(self, nursery: trio.Nursery, *, require: bool) -> None:
         """Start the fork server and one worker, whose report says what is active.
 

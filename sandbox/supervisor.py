@@ -42,6 +42,7 @@ class SandboxStatistics(NamedTuple):
     running: int
     queued: int
     completed: int
+    parked: int
 
 
 class Sandbox:
@@ -67,8 +68,8 @@ class Sandbox:
         return self._pool.steps
 
     def statistics(self) -> SandboxStatistics:
-        """Return how many runs are where."""
-        return SandboxStatistics(self._running, self._queued, self._completed)
+        """Return how many runs are where, and how many workers wait for one."""
+        return SandboxStatistics(self._running, self._queued, self._completed, self._pool.parked)
 
     async def run(
         self,
