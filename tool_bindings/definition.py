@@ -6,6 +6,7 @@ Does not know: registries, dispatches, or how a schema is applied.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -113,6 +114,8 @@ class ToolDefinition:
     concurrency_safe: ConcurrencySafe = False
     present_call: Callable[[Mapping[str, Any]], JsonValue] | None = None
     present_result: Callable[[Mapping[str, Any], ToolResult], JsonValue] | None = None
+    known_signature: str | None = dataclasses.field(default=None, init=False, repr=False, compare=False)
+    """What `stubs.signature` said: every run sends all tools' signatures, and writing one takes some 50 µs."""
 
     def __post_init__(self) -> None:
         if type(self.name) is not str or not self.name:

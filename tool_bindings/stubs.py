@@ -57,6 +57,13 @@ def is_attribute_name(name: str) -> bool:
 
 def signature(definition: ToolDefinition) -> str:
     """Write one tool as one line of at most 300 characters, for errors and search results."""
+    if definition.known_signature is None:
+        object.__setattr__(definition, "known_signature", _signature(definition))
+    assert definition.known_signature is not None, "it was written just now"
+    return definition.known_signature
+
+
+def _signature(definition: ToolDefinition) -> str:
     writer = _Writer(classes=False)
     output = writer.type_text(definition.output.schema, "")
     properties = definition.output.schema.get("properties")
