@@ -115,7 +115,7 @@ class ToolDefinition:
     present_call: Callable[[Mapping[str, Any]], JsonValue] | None = None
     present_result: Callable[[Mapping[str, Any], ToolResult], JsonValue] | None = None
     known_signature: str | None = dataclasses.field(default=None, init=False, repr=False, compare=False)
-    """What `stubs.signature` said: every run sends all tools' signatures, and writing one takes some 50 µs."""
+    """What `stubs.signature` said: every run sends all signatures, and writing one takes some 50 µs."""
 
     def __post_init__(self) -> None:
         if type(self.name) is not str or not self.name:
