@@ -24,6 +24,7 @@ from sandbox import endings, values, wire
 from sandbox.errors import WireProtocolError
 from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
+from sandbox.run_message import run_message
 from sandbox.vocabulary import (
     ABSENT,
     Failure,
@@ -163,7 +164,7 @@ class Run:
             async with trio.open_nursery() as self._tasks:
                 try:
                     stop.listen(lambda: self._fail("abort", stop.reason))
-                    self._outgoing.append(_run_message(self._program, self._limits))
+                    self._outgoing.append(run_message(self._program, self._limits))
                     self._flush()
                     if on_sent is not None:
                         on_sent()
@@ -311,9 +312,12 @@ class Run:
                 data = sock.recv(_RECEIVE_BYTES)
             except BlockingIOError:
                 self._units = 0
+                takes_turns = self._calls_seen > 0 and self._is_alone()
+                if takes_turns:
+                    self._worker.placement.follow()
                 began = time.perf_counter()
                 await trio.lowlevel.wait_readable(sock)
-                self._is_quick = self._is_alone() and time.perf_counter() - began < _QUICK_SECONDS
+                self._is_quick = takes_turns and time.perf_counter() - began < _QUICK_SECONDS
                 continue
             if not data:
                 return None
@@ -562,38 +566,6 @@ class Run:
         finally:
             self._sending = False
         self._flush()
-
-
-def _run_message(program: Program, limits: Limits) -> bytes:
-    body: dict[str, Any] = {
-        "source": program.source,
-        "checkOnly": program.check_only,
-        "maxOutputBytes": limits.max_output_bytes,
-        "maxCallBytes": limits.max_call_bytes,
-        "memoryMb": limits.memory_mb,
-        "hints": dict(program.hints),
-        "namespaces": [
-            {
-                "name": space.name,
-                "members": dict(space.members),
-                "noun": space.noun,
-                "importable": space.importable,
-                "positional": {member: list(names) for member, names in space.positional.items()},
-                "eager": sorted(space.eager),
-                "batches": space.batches,
-                "aliases": {alias: list(members) for alias, members in space.aliases.items()},
-                "parameters": {member: known.to_json() for member, known in space.parameters.items()},
-                "errorClass": None
-                if space.error_class is None
-                else {
-                    "name": space.error_class.name,
-                    "attributes": list(space.error_class.member_attributes),
-                },
-            }
-            for space in program.namespaces
-        ],
-    }
-    return values.encode([wire.RUN, body])
 
 
 def _error_message(call_id: int, message: str) -> bytes:

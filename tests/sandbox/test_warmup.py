@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from sandbox import run, values, wire
+from sandbox import values, wire
 from sandbox.limits import Limits
+from sandbox.run_message import run_message
 from sandbox.vocabulary import Namespace, Program
 from sandbox.worker import plain, restricted, warmup
 
@@ -46,6 +47,6 @@ def test_the_request_has_the_form_of_a_real_one(monkeypatch):
     async def never(call):
         raise AssertionError
 
-    real = values.decode(run._run_message(Program("1", (Namespace("host", {}, never),)), Limits()))[1]
+    real = values.decode(run_message(Program("1", (Namespace("host", {}, never),)), Limits()))[1]
     assert real.keys() == asked[0].keys()
     assert real["namespaces"][0].keys() == asked[0]["namespaces"][0].keys()
