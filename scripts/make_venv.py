@@ -23,6 +23,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 PYPROJECT = PROJECT / "pyproject.toml"
 STAMP = ".codemode-installed.json"
+PACKAGES = ("codemode", "sandbox", "tool_bindings")
 
 
 def main(arguments: list[str]) -> int:
@@ -67,6 +68,8 @@ def update(venv: Path, *, keep_interpreter: bool) -> int:
     # One path for the whole project instead of a module that maps names: every start of Python is 15 ms
     # faster, and a new package can be imported without installing again.
     run([*pip, "--config-settings", "editable_mode=compat", "--editable", f"{PROJECT}[{extras}]"])
+    # Where Python is told to write no bytecode, every start would compile these again: a fifth of a second.
+    run([str(python), "-m", "compileall", "-q", *(str(PROJECT / package) for package in PACKAGES)])
     kept = found if reusable else wanted
     (venv / STAMP).write_text(json.dumps({**wanted, "interpreter": kept["interpreter"]}), encoding="utf-8")
     return 0

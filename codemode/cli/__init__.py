@@ -6,6 +6,7 @@ Knows: what must happen before anything else is imported. Does not know: the com
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -24,10 +25,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return entry.main(argv)
 
 
+def _take_standard_descriptors() -> None:
+    """Keep 0, 1 and 2 from standing for the next file or socket, where they were closed before the start."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # standard error's number
+        pass
+    os.close(descriptor)
+
+
 def script() -> NoReturn:
     """Run the command line of this process and end the process."""
     # Imports leave no garbage worth collecting, and a short run is mostly imports.
     gc.disable()
+    _take_standard_descriptors()
     if sys.argv[1:2] == ["run"] and _HELP.isdisjoint(sys.argv):
         # It takes as long to come up as we take to import everything else, so it starts before that.
         from sandbox import launch  # noqa: PLC0415  # see above

@@ -275,6 +275,8 @@ class _Batch:
             if self._bar is not None:
                 self._bar.clear()
             self._console.print_json(record, at_once=True)
+            if self._console.closed:
+                self._stop_unread(line)
         else:
             try:
                 self._output.write(record)
@@ -319,6 +321,15 @@ class _Batch:
         if self.failure is None:
             self.failure = f"cannot write to {self._output_name!r}: {reason(error)}; {_GO_ON}"
             self._abort.abort("its outcome cannot be written down")
+
+    def _stop_unread(self, line: int) -> None:
+        """Stop, because nobody would know what further calls did."""
+        if self.failure is None:
+            self.failure = (
+                f"nobody reads the records any more, from that of line {line} on; calls that were running"
+                " were stopped and may have had their effect. With --output FILE none is lost"
+            )
+            self._abort.abort("nobody reads the records any more")
 
     def _count(self, record: dict[str, Any]) -> None:
         self._counts[_outcome(record)] += 1

@@ -61,8 +61,10 @@ def script() -> NoReturn:
     launch.discard_early()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+        # None when its descriptor was closed before the start (`codemode ... >&-`).
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
     os._exit(result)
 
 

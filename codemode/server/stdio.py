@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import stat
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -121,14 +120,19 @@ async def _write(
         serving.cancel()  # Nobody reads any more, which is how some clients leave.
 
 
-def _is_file(descriptor: int) -> bool:
-    # epoll knows pipes, sockets and terminals; files are always ready.
-    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+def _is_always_ready(descriptor: int) -> bool:
+    """Return whether epoll knows nothing of it: files and `/dev/null` never keep anybody waiting."""
+    with select.epoll() as probe:
+        try:
+            probe.register(descriptor)
+        except PermissionError:
+            return True
+    return False
 
 
 async def _receive(descriptor: int) -> bytes:
     # The descriptor stays in blocking mode, which it shares with whoever gave it to us.
-    if _is_file(descriptor):
+    if _is_always_ready(descriptor):
         await trio.lowlevel.checkpoint()
     else:
         await trio.lowlevel.wait_readable(descriptor)
@@ -140,9 +144,9 @@ async def _receive(descriptor: int) -> bytes:
 
 async def _send(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
-    is_file = _is_file(descriptor)
+    always_ready = _is_always_ready(descriptor)
     while view:
-        if is_file:
+        if always_ready:
             await trio.lowlevel.checkpoint()
         else:
             await trio.lowlevel.wait_writable(descriptor)

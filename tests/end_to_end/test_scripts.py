@@ -117,12 +117,14 @@ def test_a_new_environment_gets_the_project_with_every_extra_and_is_then_left_al
 ):
     venv = tmp_path / "venv"
     assert 0 == make_venv.main([str(venv)])
-    create, install = make_venv.steps
+    create, install, compile_all = make_venv.steps
     assert create.endswith(f"-m venv {venv}")
     assert install.endswith(f"--editable {tmp_path}/project[dev,mcp]")
+    assert "-m compileall -q" in compile_all
+    assert compile_all.endswith(f"{tmp_path}/project/tool_bindings")
     assert "Creating venv with Python" in capsys.readouterr().out
     assert 0 == make_venv.main([str(venv)])
-    assert 2 == len(make_venv.steps)
+    assert 3 == len(make_venv.steps)
 
 
 def test_a_changed_pyproject_is_installed_again_without_starting_over(make_venv, tmp_path):
@@ -130,8 +132,8 @@ def test_a_changed_pyproject_is_installed_again_without_starting_over(make_venv,
     make_venv.main([str(venv)])
     make_venv.PYPROJECT.write_text("[project]\noptional-dependencies = {dev = []}\n")
     make_venv.main([str(venv)])
-    assert 3 == len(make_venv.steps)
-    assert make_venv.steps[-1].endswith("[dev]")
+    assert 5 == len(make_venv.steps)
+    assert make_venv.steps[-2].endswith("[dev]")
 
 
 def test_another_interpreter_rebuilds_only_when_it_was_asked_for(make_venv, tmp_path):
@@ -141,9 +143,9 @@ def test_another_interpreter_rebuilds_only_when_it_was_asked_for(make_venv, tmp_
     record = json.loads(stamp.read_text())
     stamp.write_text(json.dumps({**record, "interpreter": "/usr/bin/python3.11 3.11.2"}))
     make_venv.main([str(venv), "--keep-interpreter"])
-    assert 2 == len(make_venv.steps)
+    assert 3 == len(make_venv.steps)
     make_venv.main([str(venv)])
-    assert 4 == len(make_venv.steps)
+    assert 6 == len(make_venv.steps)
     assert record == json.loads(stamp.read_text())
 
 
@@ -152,7 +154,7 @@ def test_an_installation_that_was_cut_off_is_done_again(make_venv, tmp_path):
     make_venv.main([str(venv)])
     (venv / make_venv.STAMP).unlink()
     make_venv.main([str(venv)])
-    assert 4 == len(make_venv.steps)
+    assert 6 == len(make_venv.steps)
 
 
 def test_a_folder_that_is_no_environment_is_never_removed(make_venv, tmp_path, capsys):
