@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemode.session_events import APPEND, DISPATCH_END, DISPATCH_START
-from sandbox.values import encode
+from sandbox.values import encode, snapshot_frozen
 from tool_bindings.annotated import DEFAULT_POLICY, EVENT_FIELD, observed
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class EventSink:
                 "type": name,
                 "seq": next(self._numbers),
                 "time": time.time_ns() // 1_000_000,
-                "data": data,
+                # A copy, as a log would make: a listener must not change the call it hears of.
+                "data": snapshot_frozen(dict(data), "event"),
             }
             if surface:
                 event["surfaceOp"] = APPEND

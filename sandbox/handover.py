@@ -3,13 +3,16 @@
 A task that reads requests can serve one itself, without a task of its own, as long as serving it does
 not wait for anything; when it does wait, somebody else must go on reading.
 
-Knows: the coroutine protocol. Does not know: what is awaited.
+Knows: the coroutine protocol, contexts. Does not know: what is awaited.
 """
 
 from __future__ import annotations
 
+import contextvars
 import types
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import trio
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -22,15 +25,19 @@ def await_noticing(answer: Awaitable[T], on_wait: Callable[[], None]) -> Generat
     """Await `answer` in this very task, and call `on_wait` before its first suspension, if any.
 
     Everything the coroutine yields goes on to the scheduler unchanged, as `await` would pass it, so
-    cancel scopes, deadlines and context stay those of the one task.
+    cancel scopes and deadlines stay those of the one task. Its context variables are its own, as those of
+    a task would be: what one call sets, the next served here must not see.
     """
     coroutine = answer if isinstance(answer, types.CoroutineType) else _wrap(answer)
+    context = contextvars.copy_context()
     try:
-        trap = coroutine.send(None)
+        trap = context.run(coroutine.send, None)
     except StopIteration as stop:
         value: T = stop.value
         return value
     on_wait()
+    # From here on this task is the call's: the scheduler resumes it in the context it began in.
+    trio.lowlevel.current_task().context = context
     while True:
         thrown: BaseException | None = None
         try:

@@ -50,6 +50,8 @@ _METER_SECONDS: Final = 0.01
 _UNITS_PER_TURN: Final = 256
 """Frames, messages and 4 KiB pieces of frames a reader takes before it lets other tasks run. About 2 ms."""
 _UNIT_BYTES: Final = 4096
+_SECONDS_PER_TURN: Final = 0.005
+"""Or for how long, because bodies of calls that wait for nothing run in the reader."""
 _UNITS_PER_BRIEF_WAIT: Final = 8
 _BRIEF_WAIT_MILLISECONDS: Final = 1
 """Longest time a reader keeps other tasks waiting for a frame that is about to come; the least poll knows."""
@@ -128,6 +130,8 @@ class Run:
         self._value_bytes = 0
         self._run_bytes = 0
         self._units = 0
+        self._rested_at = 0.0
+        """When other tasks last had their turn, on the clock of `time.perf_counter`."""
         self._done: wire.Done | None = None
         self._failure: Failure | None = None
         self._ended = trio.Event()
@@ -284,8 +288,13 @@ class Run:
         try:
             while True:
                 for message in messages:
-                    if self._units > _UNITS_PER_TURN:
+                    if (
+                        self._units > _UNITS_PER_TURN
+                        or time.perf_counter() - self._rested_at > _SECONDS_PER_TURN
+                    ):
                         await self._rest()
+                    if self._ended.is_set():
+                        return  # Asked to stop meanwhile: what is left of the frame is not begun.
                     self._units += 1
                     if await self._act(wire.parse_message(message), messages, scope) or self._over:
                         return
@@ -317,7 +326,8 @@ class Run:
                     self._worker.placement.follow()
                 began = time.perf_counter()
                 await trio.lowlevel.wait_readable(sock)
-                self._is_quick = takes_turns and time.perf_counter() - began < _QUICK_SECONDS
+                self._rested_at = time.perf_counter()
+                self._is_quick = takes_turns and self._rested_at - began < _QUICK_SECONDS
                 continue
             if not data:
                 return None
@@ -379,6 +389,7 @@ class Run:
         self._units = 0
         self._flush()
         await trio.lowlevel.checkpoint()
+        self._rested_at = time.perf_counter()
 
     def _charge(self, count: int) -> None:
         self._run_bytes += count
@@ -448,6 +459,8 @@ class Run:
             del self._calls[call.id]
             if self._stuck is not None and not self._calls:
                 self._stuck.cancel()
+        if scope.cancel_called and not handed_over:
+            hand_over()  # The call cut itself off: nothing can be waited for in this task any more.
         if not self._over:
             self._post(reply)
             if handed_over:

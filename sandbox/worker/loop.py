@@ -110,6 +110,8 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         self._timer_numbers = itertools.count()
         self._call_numbers = itertools.count(1)
         self._pending: dict[int, CallFuture] = {}
+        self._broken: Exception | None = None
+        """What went wrong in the middle of receiving, after which frames cannot be told apart any more."""
 
     # ---- what asyncio calls
 
@@ -190,7 +192,11 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
 
     def has_nothing_else(self) -> bool:
         """Return whether the running task is all there is: nothing is ready, timed or waited for."""
-        return not (self._ready or self._pending or self._timers)
+        if self._ready or self._pending or self._timers:
+            return False
+        task = tasks.current_task(self)
+        # A cancellation that was asked for is delivered where the task gives up control.
+        return task is None or not task.cancelling()
 
     def call_and_wait(
         self, target: bytes, arguments: bytes, line: int | None, make_error: Callable[[str], BaseException]
@@ -205,14 +211,26 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         call_id = self._post_call(target, arguments, line)
         self._channel.flush()
         while True:
-            for message in self._channel.receive(None):
+            for message in self._receive(None):
                 # Anything else answers a call that was given up.
                 if message[1] == call_id:
                     if message[0] == wire.RESULT:
                         return message[2]
                     raise make_error(message[2])
 
+    def _receive(self, timeout_seconds: float | None) -> list[Any]:
+        if self._broken is not None:
+            raise self._broken
+        try:
+            return self._channel.receive(timeout_seconds)
+        except (MemoryError, RecursionError) as error:
+            # A program may catch this in its own `try`, but what was received is lost.
+            self._broken = error
+            raise
+
     def _post_call(self, target: bytes, arguments: bytes, line: int | None) -> int:
+        if self._broken is not None:
+            raise self._broken
         call_id = next(self._call_numbers)
         where = b"null" if line is None else b"%d" % line
         self._channel.post(b'["%b",%d,%b,%b,%b]' % (_CALL, call_id, target, arguments, where))
@@ -264,11 +282,11 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
     def _wait(self, task: asyncio.Task[Any]) -> None:
         if self._ready:
             if self._pending:
-                self._answer(self._channel.receive(0))
+                self._answer(self._receive(0))
         else:
             timeout = self._seconds_to_next_timer()
             if self._pending:
-                self._answer(self._channel.receive(timeout))
+                self._answer(self._receive(timeout))
             elif timeout is not None:
                 time.sleep(timeout)
             else:

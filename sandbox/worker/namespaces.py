@@ -71,12 +71,12 @@ class PendingCall:
             try:
                 self._value = self._function._call(self._arguments, self._line)
             except CallError as error:
+                self._arguments = None
                 self._future = loop.create_future()
                 self._future.set_exception(error)
                 self._future.exception()  # Marks it as seen.
                 raise
-            finally:
-                self._arguments = None
+            self._arguments = None
             return self._value
         return (yield from start(self).__await__())
 
@@ -454,14 +454,18 @@ class Batch:
             except CallError as error:
                 futures.append(error)
         results: list[object] = []
-        for future in futures:
-            if isinstance(future, BaseException):
-                results.append(future)
-                continue
-            try:
-                results.append(await future)
-            except CallError as error:
-                results.append(error)
+        try:
+            for future in futures:
+                try:
+                    results.append(future if isinstance(future, BaseException) else await future)
+                except CallError as error:
+                    results.append(error)
+        except BaseException:
+            # Cancelled: as with gather, nobody waits for the rest either.
+            for future in futures:
+                if not isinstance(future, BaseException):
+                    future.cancel()
+            raise
         return results
 
     def __repr__(self) -> str:

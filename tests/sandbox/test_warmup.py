@@ -7,10 +7,18 @@ import asyncio
 import pytest
 
 from sandbox import values, wire
+from sandbox.facades import seals
 from sandbox.limits import Limits
 from sandbox.run_message import run_message
 from sandbox.vocabulary import Namespace, Program
 from sandbox.worker import plain, restricted, warmup
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sealed(monkeypatch):
+    """Sealing changes the standard library of its process, which here runs other tests as well."""
+    monkeypatch.setattr(seals, "seal", lambda: None)
+
 
 LANGUAGES = pytest.mark.parametrize("language", [restricted, plain], ids=["restricted", "plain"])
 
