@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 import attrs
 import pytest
 
+from sandbox.values import FrozenList
 from tool_bindings import DefinitionError, JsonValue, ToolRunContext, signature
 from tool_bindings.annotations import schema_of
 
@@ -476,11 +477,11 @@ class TestConversion:
 
         @registry.tool
         async def look(free: JsonValue, items: list[int]) -> None:
-            seen.append((type(free).__name__, type(items).__name__))
+            seen.append((type(free), type(items)))
             items.append(1)
 
         assert not (await registry.dispatch("look", {"free": [1], "items": [1]})).is_error
-        assert [("FrozenList", "list")] == seen
+        assert [(FrozenList, list)] == seen
 
 
 def test_cattrs_and_jsonschema_are_loaded_only_when_needed():
