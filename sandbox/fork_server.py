@@ -104,19 +104,22 @@ class ForkServer:
         Shielded, because cancelled runs still wait to hear that their worker is gone; `close` ends it.
         """
         self._hears = True
-        with trio.CancelScope(shield=True):
-            # Closed already when whoever started it was cancelled at once.
-            while self._control.fileno() >= 0:
-                message, descriptors = await self._receive()
-                if message is None:
-                    break
-                self._hear(message, descriptors)
-        self._gone = True
-        for worker in self._workers.values():
-            worker.not_forked("the fork server ended")
-            worker.exited(None)
-        self._workers.clear()
-        self._ended.set()
+        try:
+            with trio.CancelScope(shield=True):
+                # Closed already when whoever started it was cancelled at once.
+                while self._control.fileno() >= 0:
+                    message, descriptors = await self._receive()
+                    if message is None:
+                        break
+                    self._hear(message, descriptors)
+        finally:
+            # Also when Ctrl-C was raised just here: whoever waits for a word would wait for ever.
+            self._gone = True
+            for worker in self._workers.values():
+                worker.not_forked("the fork server ended")
+                worker.exited(None)
+            self._workers.clear()
+            self._ended.set()
 
     def _hear(self, message: dict[str, Any], descriptors: list[int]) -> None:
         if "forked" in message:

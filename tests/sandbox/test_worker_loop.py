@@ -281,3 +281,24 @@ def test_structured_concurrency_of_the_standard_library_works(host):
 
     host.say(["result", 1, 1], ["result", 2, 2], ["result", 3, 3])
     assert [1, 2, 3] == host.run(program())
+
+
+@pytest.mark.parametrize("raised", [MemoryError, RecursionError])
+def test_after_an_error_in_the_middle_of_receiving_no_call_is_made_any_more(host, monkeypatch, raised):
+    """What was received is lost, and with it where the next frame begins."""
+
+    def receive(self, timeout):
+        raise raised("no room")
+
+    async def program():
+        caught = []
+        for _ in range(2):
+            try:
+                host.loop.call_and_wait(b'"tools","add"', b"{}", None, HostError)
+            except raised as error:
+                caught.append(str(error))
+        return caught
+
+    monkeypatch.setattr(Channel, "receive", receive)
+    assert ["no room", "no room"] == host.run(program())
+    assert 1 == len(host.heard())

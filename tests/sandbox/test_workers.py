@@ -263,6 +263,19 @@ async def test_a_stopped_fork_server_does_not_hold_up_the_end():
     assert set() == processes.ours()
 
 
+async def test_ctrl_c_in_the_task_that_hears_the_fork_server_does_not_hold_up_the_end(monkeypatch):
+    def interrupt(self, message, descriptors):
+        raise KeyboardInterrupt
+
+    with pytest.raises(BaseExceptionGroup) as caught:
+        async with sandbox_of(settings(parked_workers=1)) as sandbox:
+            monkeypatch.setattr(fork_server.ForkServer, "_hear", interrupt)
+            await sandbox.run(Program("return 1"))
+            await trio.sleep_forever()
+    assert caught.value.split(KeyboardInterrupt)[1] is None
+    assert set() == processes.ours()
+
+
 async def test_a_burst_is_served_in_order_by_as_many_workers_as_allowed():
     order = []
     workers = 2
