@@ -267,11 +267,14 @@ async def test_ctrl_c_in_the_task_that_hears_the_fork_server_does_not_hold_up_th
     def interrupt(self, message, descriptors):
         raise KeyboardInterrupt
 
-    with pytest.raises(BaseExceptionGroup) as caught:
+    async def use():
         async with sandbox_of(settings(parked_workers=1)) as sandbox:
             monkeypatch.setattr(fork_server.ForkServer, "_hear", interrupt)
             await sandbox.run(Program("return 1"))
             await trio.sleep_forever()
+
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await use()
     assert caught.value.split(KeyboardInterrupt)[1] is None
     assert set() == processes.ours()
 
