@@ -6,6 +6,7 @@ Knows: these helpers. Does not know: how a program's call gets here.
 from __future__ import annotations
 
 import difflib
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from codemode.catalogues import Catalogues
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     ProgressListener = Callable[[float, float | None, str | None], object]
     """Gets what a program said of its progress: done, total, note."""
+
+_logger = logging.getLogger("codemode")
 
 NAME: Final = "codemode"
 _SIGNATURES: Final = {
@@ -115,7 +118,10 @@ class Helpers:
         if note is not None and type(note) is not str:
             raise HostFunctionError(f"note must be a string, not {note!r}: {_SIGNATURES['progress']}")
         if self._on_progress is not None:
-            self._on_progress(done, total, None if note is None else note[:_MAX_NOTE_CHARS])  # type: ignore[arg-type]  # checked above
+            try:
+                self._on_progress(done, total, None if note is None else note[:_MAX_NOTE_CHARS])  # type: ignore[arg-type]  # checked above
+            except Exception:
+                _logger.exception("a listener of progress failed")
         return None
 
 

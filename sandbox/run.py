@@ -12,6 +12,7 @@ when it has to wait, another reader takes over and the first one becomes that ca
 
 from __future__ import annotations
 
+import logging
 import math
 import select
 import time
@@ -62,6 +63,8 @@ next call of a loop takes."""
 
 _SHORTEST_GRACE_SECONDS: Final = 0.01
 """Least time between two reports of a stuck call, so that a grace of 0 is no busy loop. Arbitrary."""
+
+_logger = logging.getLogger("sandbox")
 
 LogListener = Callable[[str], None]
 StuckCallListener = Callable[[HostCall, float], None]
@@ -409,7 +412,10 @@ class Run:
         if isinstance(message, wire.Log):
             exceeded = self._ledger.add(message.text)
             if self._on_log is not None:
-                self._on_log(message.text)
+                try:
+                    self._on_log(message.text)
+                except Exception:
+                    _logger.exception("a listener of printed text failed")
             if exceeded is not None:
                 self._fail("output-limit", exceeded)
             return exceeded is not None

@@ -163,3 +163,14 @@ async def test_a_listener_without_a_log_cannot_change_the_call_it_hears_of(regis
     async with open_service(registry, on_event=listen) as service:
         outcome = await service.run_code("return await tools.note(n=1)")
     assert (1, [1], 1) == (outcome.result, ran, len(events))
+
+
+async def test_listeners_that_fail_do_not_reach_the_run(registry, caplog):
+    def fail(*anything):
+        raise LookupError("broken listener")
+
+    outcome = await run(
+        registry, "print('x')\nawait codemode.progress(done=1)\nreturn 1", on_log=fail, on_progress=fail
+    )
+    assert (1, ["x"]) == (outcome.result, outcome.logs)
+    assert 2 == caplog.text.count("LookupError: broken listener")
