@@ -6,12 +6,14 @@ do not fit and why.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import decimal
 import json
 import uuid
 
 import corpus
+import processes
 import psutil
 import pytest
 import slips
@@ -213,9 +215,9 @@ async def test_f039_a_killed_worker_is_told_from_one_that_never_ran():
     @registry.tool
     async def kill() -> None:
         """Kill the program's own process."""
-        for process in psutil.Process().children(recursive=True):
-            if not process.children():
-                process.kill()
+        for worker in processes.workers():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.kill()
 
     async with open_service(registry, settings=Settings(parked_workers=1)) as service:
         never = await service.run_code("return (")

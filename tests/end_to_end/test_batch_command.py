@@ -186,8 +186,9 @@ def test_when_nobody_reads_any_more_no_further_call_is_made(start, folder):
     process.stdout.close()
     process.stdout = None
     err = process.stderr.read()
-    assert 0 == process.wait(timeout=300)
+    assert 1 == process.wait(timeout=300)
     assert err.count("tool says") < 3000
+    assert "codemode batch: nobody reads the records any more" in err
     assert "Traceback" not in err
 
 
