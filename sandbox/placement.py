@@ -26,33 +26,49 @@ class Placement:
         pid: The worker's number; the caller knows that it has not been reaped yet.
     """
 
-    __slots__ = ("_core", "_pid")
+    __slots__ = ("_core", "_everywhere", "_here", "_pid")
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._core: int | None = None
+        self._here: set[int] = set()
+        self._everywhere: set[int] = set()
 
-    def follow(self) -> None:
-        """Keep the worker on the core this thread is on."""
+    def settle(self) -> None:
+        """Keep the worker on the core this thread is on now. Once: two that follow each other never meet."""
         current_core = _core_reader()
-        if current_core is None:
+        if self._core is None and current_core is not None:
+            self._core = current_core()
+            self._here, self._everywhere = {self._core}, os.sched_getaffinity(0)
+            _allow(self._pid, self._here)
+
+    def wait_here(self, wait: Callable[[], object]) -> None:
+        """Call `wait`, which blocks this thread, so that the thread is woken on the worker's core.
+
+        An idle core would else be woken for it. Only while it is blocked: what it starts, threads and
+        processes, must not inherit the restriction.
+        """
+        if self._core is None:
+            wait()
             return
-        core = current_core()
-        if core != self._core:
-            self._core = core
-            self._allow({core})
+        try:
+            _allow(0, self._here)
+            wait()
+        finally:
+            _allow(0, self._everywhere)
 
     def let_go(self) -> None:
         """Let the worker run on every core this process may use."""
         if self._core is not None:
             self._core = None
-            self._allow(os.sched_getaffinity(0))
+            _allow(self._pid, self._everywhere)
 
-    def _allow(self, cores: set[int]) -> None:
-        try:
-            os.sched_setaffinity(self._pid, cores)
-        except OSError:
-            pass  # It has ended, or is not ours to move.
+
+def _allow(pid: int, cores: set[int]) -> None:
+    try:
+        os.sched_setaffinity(pid, cores)
+    except OSError:
+        pass  # It has ended, is not ours to move, or the cores are not there any more.
 
 
 @cache

@@ -12,6 +12,7 @@ when it has to wait, another reader takes over and the first one becomes that ca
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import select
@@ -114,8 +115,9 @@ class Run:
         self._is_alone = is_alone
         self._is_quick = False
         """Whether the worker's last frame came so soon that the next one is waited for briefly."""
-        self._poll = select.poll()
-        self._poll.register(worker.socket, select.POLLIN)
+        poll = select.poll()
+        poll.register(worker.socket, select.POLLIN)
+        self._look = functools.partial(poll.poll, _BRIEF_WAIT_MILLISECONDS)
         self._program = program
         self._limits = limits
         self._on_log = on_log
@@ -326,7 +328,7 @@ class Run:
                 self._units = 0
                 takes_turns = self._calls_seen > 0 and self._is_alone()
                 if takes_turns:
-                    self._worker.placement.follow()
+                    self._worker.placement.settle()
                 began = time.perf_counter()
                 await trio.lowlevel.wait_readable(sock)
                 self._rested_at = time.perf_counter()
@@ -356,9 +358,9 @@ class Run:
         self._is_quick = self._is_alone() and not self._sending
         if not self._is_quick or self._units > _UNITS_PER_TURN:
             return
-        self._worker.placement.follow()
+        self._worker.placement.settle()
         began = time.perf_counter()
-        self._poll.poll(_BRIEF_WAIT_MILLISECONDS)
+        self._worker.placement.wait_here(self._look)
         self._is_quick = time.perf_counter() - began < _QUICK_SECONDS
 
     async def _decode(self, payload: bytes) -> Iterator[Any]:

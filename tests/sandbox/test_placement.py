@@ -1,0 +1,67 @@
+"""Where the worker of the only run may run, and that nothing else is bound."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from sandbox.placement import Placement
+
+pytestmark = [
+    pytest.mark.needs_linux,
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores to choose from"),
+]
+
+
+@pytest.fixture
+def child():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process.pid
+        process.kill()
+
+
+def test_a_worker_is_kept_on_one_core_until_it_is_let_go(child):
+    everywhere = os.sched_getaffinity(0)
+    placement = Placement(child)
+    placement.settle()
+    assert 1 == len(os.sched_getaffinity(child))
+    placement.let_go()
+    assert everywhere == os.sched_getaffinity(child)
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_this_thread_is_bound_while_it_is_blocked_and_at_no_other_time(child, error):
+    everywhere = os.sched_getaffinity(0)
+    seen = []
+
+    def wait():
+        seen.append(os.sched_getaffinity(0))
+        if error is not None:
+            raise error
+
+    placement = Placement(child)
+    placement.settle()
+    assert everywhere == os.sched_getaffinity(0)
+    try:
+        placement.wait_here(wait)
+    except KeyboardInterrupt:
+        seen.append("interrupted")
+    assert [os.sched_getaffinity(child), *(["interrupted"] if error else [])] == seen
+    assert everywhere == os.sched_getaffinity(0)
+    thread = threading.Thread(target=lambda: seen.append(os.sched_getaffinity(0)))
+    thread.start()
+    thread.join()
+    assert everywhere == seen[-1]
+
+
+def test_a_worker_that_has_ended_is_no_trouble():
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    placement = Placement(process.pid)
+    placement.settle()
+    placement.wait_here(lambda: None)
+    placement.let_go()
