@@ -26,12 +26,11 @@ class Placement:
         pid: The worker's number; the caller knows that it has not been reaped yet.
     """
 
-    __slots__ = ("_core", "_everywhere", "_here", "_pid")
+    __slots__ = ("_core", "_everywhere", "_pid")
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._core: int | None = None
-        self._here: set[int] = set()
         self._everywhere: set[int] = set()
 
     def settle(self) -> None:
@@ -39,8 +38,8 @@ class Placement:
         current_core = _core_reader()
         if self._core is None and current_core is not None:
             self._core = current_core()
-            self._here, self._everywhere = {self._core}, os.sched_getaffinity(0)
-            _allow(self._pid, self._here)
+            self._everywhere = os.sched_getaffinity(0)
+            _allow(self._pid, {self._core})
 
     def wait_here(self, wait: Callable[[], object]) -> None:
         """Call `wait`, which blocks this thread, so that the thread is woken on the worker's core.
@@ -52,7 +51,7 @@ class Placement:
             wait()
             return
         try:
-            _allow(0, self._here)
+            _allow(0, {self._core})
             wait()
         finally:
             _allow(0, self._everywhere)
