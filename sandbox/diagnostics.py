@@ -8,6 +8,8 @@ a guard and cut, its attributes are read as plain data.
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.policy.program import PROGRAM_FILE
@@ -27,6 +29,9 @@ MAX_FRAMES = 20
 
 MAX_LINE_CHARS = 200
 """Characters kept of the source line of a frame. Arbitrary."""
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""What ends a line to Python; `str.splitlines` knows more, and would miscount behind a form feed."""
 
 _SHOWN_AS = (
     ("'FrozenDict'", "'dict'"),
@@ -58,11 +63,33 @@ class Description(NamedTuple):
 
 def describe_exception(error: BaseException, source: str) -> Description:
     """Describe an exception that ended the program `source`; raises nothing but MemoryError."""
-    lines = source.splitlines()
+    lines = _LINE_END.split(source)
     tracebacks = _program_tracebacks(error.__traceback__)
     frames = [_frame(traceback, lines) for traceback in _middle_cut(tracebacks)]
     message = message_of(error)
     return Description(type_name(error), message, frames[-1].line if frames else None, frames)
+
+
+def place_in(source: str, line: int) -> Frame:
+    """Return the frame that would execute a line of a program, for errors found before it starts."""
+    return Frame(line, _function_at(source, line)[:MAX_NAME_CHARS], _line_text(_LINE_END.split(source), line))
+
+
+def _function_at(source: str, line: int) -> str:
+    """Return the name of the function or class body a line belongs to, as a traceback would give it."""
+    name = ""
+    try:
+        tree = ast.parse(source.removeprefix("\ufeff"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "<module>"  # Of a text that is not Python, Python names no function either.
+    # From the outside in, since ast.walk goes level by level.
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        # Decorators, defaults and bases are executed outside.
+        if node.body[0].lineno <= line <= (node.end_lineno or line):
+            name += node.name + ("." if isinstance(node, ast.ClassDef) else ".<locals>.")
+    return name.removesuffix(".").removesuffix(".<locals>") or "<module>"
 
 
 def type_name(error: BaseException) -> str:
@@ -103,5 +130,8 @@ def _middle_cut(tracebacks: list[TracebackType]) -> list[TracebackType]:
 def _frame(traceback: TracebackType, lines: list[str]) -> Frame:
     code: Any = traceback.tb_frame.f_code
     line = traceback.tb_lineno or 1
-    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    return Frame(line, code.co_qualname[:MAX_NAME_CHARS], text[:MAX_LINE_CHARS])
+    return Frame(line, code.co_qualname[:MAX_NAME_CHARS], _line_text(lines, line))
+
+
+def _line_text(lines: list[str], line: int) -> str:
+    return lines[line - 1].strip()[:MAX_LINE_CHARS] if 0 < line <= len(lines) else ""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _STATUS_HELP: Final = """\
 exit status:
   0  everything went well
-  1  the program or the called tool failed
+  1  the program or the called tool failed, or is bound to fail (check)
   2  an option or input is wrong; nothing was run
   3  this host cannot give the isolation asked for
   130  stopped by Ctrl-C"""
@@ -158,10 +158,11 @@ def _add_check(commands: _Commands[_Parser]) -> None:
         commands,
         "check",
         "codemode.cli.check",
-        "say whether a program would start",
+        "say what in a program is bound to fail",
         """
-        Judge a program without running it: its syntax, and what in it is bound to fail, such as a tool that
-        does not exist. Where there is doubt it says nothing, because the program may be right.
+        Judge a program without running it: what the language refuses, and what in it is bound to fail, such
+        as a tool or a module that does not exist. Where there is doubt it says nothing, because the program
+        may be right.
         """,
         """
         codemode check report.py

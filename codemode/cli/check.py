@@ -1,4 +1,4 @@
-"""`codemode check`: would this program start?
+"""`codemode check`: is something in this program bound to fail?
 
 Knows: how the answer is shown. Does not know: how a program is judged.
 """
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from codemode.cli import status
+from codemode.cli.failures import say_verdict
 from codemode.cli.program import read_program
 from codemode.cli.servers import connected_toolset
-from codemode.outcome import failure_json, failure_text
+from codemode.outcome import failure_json
 from codemode.service import open_service
 from codemode.settings import Settings
-from codemode.terminal import escape
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             record["error"] = failure_json(failure)
         console.print_json(record)
     elif failure is not None:
-        console.say(console.err_paint.bad(escape(failure_text(failure, (), ()), keep="\n\t")))
+        say_verdict(failure, console)
     else:
         console.print_foreign("nothing in it is bound to fail")
     return status.OK if failure is None else status.FAILED

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from codemode.cli import status
+from codemode.cli.failures import say_failure
 from codemode.cli.interrupt import Interrupt, stoppable
 from codemode.cli.log import event_log
 from codemode.cli.program import read_program
@@ -19,7 +20,6 @@ from codemode.cli.servers import mcp_files, with_mcp_servers
 from codemode.cli.status import CommandError
 from codemode.cli.toolset import Toolset, load_toolset
 from codemode.depth import MAX_DEPTH, depth_of
-from codemode.outcome import RunOutcome, failure_text
 from codemode.service import DEFAULT_DESCRIPTION, open_service
 from codemode.settings import Settings
 from codemode.terminal import ProgressLine, escape
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from codemode.cli.console import Console
     from codemode.cli.live import LiveView
+    from codemode.outcome import RunOutcome
     from codemode.session_log import SessionLog
 
 
@@ -139,9 +140,7 @@ def _show_text(outcome: RunOutcome, console: Console, shown: int) -> None:
     for line in outcome.logs[shown:]:
         console.print_foreign(line)
     if outcome.failure is not None:
-        # What it printed is on standard output already.
-        text = failure_text(outcome.failure, (), outcome.calls)
-        console.say(console.err_paint.bad(escape(text, keep="\n\t")))
+        say_failure(outcome.failure, outcome.calls, console)
         return
     if outcome.result is not ABSENT:
         console.print_foreign(render_value(outcome.result))

@@ -4,6 +4,8 @@ Four slips are looked for: names nobody binds, members a namespace does not have
 have, and calls that are used without `await`. A slip is reported only where the program is certain to
 reach it: at its own level, outside of try, loops, branches, functions and comprehensions, and before
 anything that may end the program early. Whatever is in doubt is left to the run, which says the same.
+A fifth is looked for where a program is only checked: imports that fail. A run leaves them until they are
+executed, since the language says so (decision 0175).
 
 Knows: syntax trees and what the caller says about names. Does not know: the policy, objects, the wire.
 """
@@ -58,6 +60,8 @@ _LEAVES: Final = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast
 Advise: TypeAlias = Callable[[str, frozenset[str], bool], "str | None"]
 """Gives a hint for a name that nobody binds, from it, the names the program binds, and whether it stands
 where a key is meant."""
+Import: TypeAlias = Callable[[str, tuple[str, ...], int], "str | None"]
+"""Says why an import fails, from the module, the names taken from it, and the number of leading dots."""
 
 
 class CertainError(NamedTuple):
@@ -79,7 +83,11 @@ class _Pending(NamedTuple):
 
 
 def certain_errors(
-    source: str, names: Collection[str], spaces: Mapping[str, Space], advise: Advise
+    source: str,
+    names: Collection[str],
+    spaces: Mapping[str, Space],
+    advise: Advise,
+    why_not_importable: Import | None = None,
 ) -> list[CertainError]:
     """List what must fail when the program is run.
 
@@ -88,13 +96,14 @@ def certain_errors(
         names: What is bound before it starts, builtins included.
         spaces: The namespaces among these.
         advise: Gives the hints for unknown names.
+        why_not_importable: Judges imports; without it nothing is said of them.
 
     Returns:
         The errors in the order of the text; none at all when in doubt.
     """
     try:
         tree = ast.parse(source.removeprefix("\ufeff"))
-        finder = _Finder(names, spaces, Bindings(tree), advise)
+        finder = _Finder(names, spaces, Bindings(tree), advise, why_not_importable)
         finder.follow(tree.body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         # The policy took it, so it is only too deep for us. The run decides.
@@ -104,12 +113,18 @@ def certain_errors(
 
 class _Finder:
     def __init__(
-        self, names: Collection[str], spaces: Mapping[str, Space], bindings: Bindings, advise: Advise
+        self,
+        names: Collection[str],
+        spaces: Mapping[str, Space],
+        bindings: Bindings,
+        advise: Advise,
+        why_not_importable: Import | None,
     ) -> None:
         self._names = names
         self._spaces = {name: space for name, space in spaces.items() if not bindings.counts[name]}
         self._bindings = bindings
         self._advise = advise
+        self._why_not_importable = why_not_importable
         self._pending: dict[str, _Pending] = {}
         self.errors: list[CertainError] = []
 
@@ -167,6 +182,21 @@ class _Finder:
                 self._values(*node.decorator_list, *node.args.defaults, *node.args.kw_defaults)
             case ast.ClassDef():
                 self._values(*node.decorator_list, *node.bases, *(word.value for word in node.keywords))
+            case ast.Import():
+                for alias in node.names:
+                    self._import(alias, alias.name, ())
+            case ast.ImportFrom() if node.module != "__future__":
+                wanted = tuple(alias.name for alias in node.names if alias.name != "*")
+                self._import(node, node.module or "", wanted, node.level)
+
+    def _import(
+        self, node: ast.stmt | ast.alias, module: str, wanted: tuple[str, ...], level: int = 0
+    ) -> None:
+        if self._why_not_importable is None:
+            return
+        why = self._why_not_importable(module, wanted, level)
+        if why is not None:
+            self._report(node, "ImportError", why, None)
 
     def _augmented(self, target: ast.expr) -> None:
         if not isinstance(target, ast.Name) or target.id in self._names or self._bindings.has_star:
@@ -405,7 +435,7 @@ class _Finder:
             message = f"{space.label(name)}: {'; '.join(faults)}"
             self._report(node, "ToolCallError", message, _signature(space, name))
 
-    def _report(self, node: ast.expr, error_type: str, message: str, hint: str | None) -> None:
+    def _report(self, node: ast.expr | ast.stmt | ast.alias, error_type: str, message: str, hint: str | None) -> None:
         self.errors.append(CertainError(node.lineno, node.col_offset + 1, error_type, message, hint))
 
 

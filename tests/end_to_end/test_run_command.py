@@ -101,6 +101,19 @@ def test_a_failing_program_says_why_on_standard_error_and_keeps_what_it_printed(
     ] == err.splitlines()[:3]
 
 
+def test_what_was_done_comes_before_the_error_which_is_the_last_thing_a_person_reads(codemode, folder):
+    code = "r = await tools.write(file_path='a.txt', content='x')\nreturn r['nope']"
+    status, out, err = codemode("run", "-c", code)
+    assert (1, "") == (status, out)
+    assert [
+        "Already done before the failure (do not repeat these calls):",
+        '- write({"file_path":"a.txt","content":"x"}) (line 1)',
+        "code run failed (exception): KeyError: 'nope'",
+        "  line 2, in <module>: return r['nope']",
+    ] == err.splitlines()[:4]
+    assert err.splitlines()[-1].startswith("Hint: ")
+
+
 def test_json_is_one_object_on_one_line_whatever_the_program_and_its_tools_print(codemode, folder):
     (folder / "loud.py").write_text(
         "from tool_bindings import ToolRegistry\nregistry = ToolRegistry()\nprint('import')\n"
@@ -193,8 +206,16 @@ def test_check_names_what_is_bound_to_fail_and_runs_nothing(codemode, folder):
     (folder / "p.py").write_text("x = 1\nawait tools.raed(file_path='a')\n")
     status, out, err = codemode("check", "p.py")
     assert (1, "") == (status, out)
-    assert "raed" in err
-    assert "line 2" in err
+    first, *_, last = err.splitlines()
+    assert first.startswith("bound to fail: AttributeError: unknown tool 'raed'. Did you mean tools.read?")
+    assert last.startswith("  line 2")
+    status, out, err = codemode("check", "-c", "def f(x):\n    return x.__class__\ny.__dict__")
+    assert (1, "") == (status, out)
+    assert err.startswith('bound to fail: PolicyError: the attribute "__class__" cannot be read')
+    assert "Also:\nline 3, column 1: the attribute" in err
+    assert err.endswith("\nHint: use type(obj), or type(obj).__name__ for the name\n")
+    # Nothing was to be run, so nothing is said of a run.
+    assert "run" not in err
     status, out, _ = codemode("check", "--json", "-c", "return (")
     assert (1, False, "policy") == (status, json.loads(out)["ok"], json.loads(out)["error"]["kind"])
 

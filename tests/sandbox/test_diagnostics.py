@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.diagnostics import MAX_FRAMES, MAX_MESSAGE_CHARS, describe_exception
+from sandbox.diagnostics import MAX_FRAMES, MAX_LINE_CHARS, MAX_MESSAGE_CHARS, describe_exception, place_in
 from sandbox.guards import build_globals
 from sandbox.policy import compile_program
 from sandbox.values import freeze
@@ -27,6 +27,49 @@ def test_frozen_values_are_called_what_they_look_like():
 def test_a_class_name_with_control_characters_stays_on_one_line():
     source = "class E(Exception):\n    pass\nE.__name__ = 'E\\nx\\x1b'\nraise E()"
     assert "E?x?" == failure_of(source).error_type
+
+
+def test_lines_are_counted_as_python_counts_them():
+    found = failure_of("x = '\x0c\u2028'\nraise ValueError(x)")
+    assert [(2, "<module>", "raise ValueError(x)")] == list(found.frames)
+
+
+NESTED = """\
+class A:
+    x = 1
+    def m(self, a=(
+        2
+    )):
+        def inner():
+            return 3
+        return inner
+if True:
+    async def f():
+        return 4
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "line"),
+    [
+        ("A", 2),
+        ("A", 4),
+        ("A.m.<locals>.inner", 7),
+        ("A.m", 8),
+        ("<module>", 9),
+        ("<module>", 10),
+        ("f", 11),
+        ("<module>", 99),
+    ],
+)
+def test_a_line_is_placed_in_the_function_that_would_execute_it(function, line):
+    text = (NESTED.splitlines()[line - 1 : line] or [""])[0].strip()
+    assert (line, function, text) == place_in(NESTED, line)
+
+
+def test_a_text_that_is_not_python_has_lines_but_no_functions():
+    assert (2, "<module>", "return (") == place_in("def f():\n    return (", 2)
+    assert MAX_LINE_CHARS == len(place_in("(" * 10_000, 1).text)
 
 
 def test_only_program_frames_are_shown_with_their_own_names():

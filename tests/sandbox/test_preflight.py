@@ -238,6 +238,39 @@ def test_hints_come_from_the_signature_and_from_the_caller():
     assert ["the tool is: add(*, a: int, b: int) -> int", "no missing"] == [error.hint for error in errors]
 
 
+def refuse_os(module, wanted, level):
+    offered = {"json": ("dumps",), "": ()}
+    if level:
+        return "nothing to refer to"
+    if module not in offered:
+        return f"no module {module!r}"
+    missing = [name for name in wanted if name not in offered[module]]
+    return f"no {missing[0]!r} in {module!r}" if missing else None
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import os", [(1, 8, "no module 'os'")]),
+        ("import json, os.path as p, socket", [(1, 14, "no module 'os.path'"), (1, 28, "no module 'socket'")]),
+        ("from os import *", [(1, 1, "no module 'os'")]),
+        ("from json import dumps, nope", [(1, 1, "no 'nope' in 'json'")]),
+        ("from . import x", [(1, 1, "nothing to refer to")]),
+        ("if True:\n    import os", [(2, 12, "no module 'os'")]),
+        ("from __future__ import annotations\nfrom json import dumps\nimport json", []),
+        # Not certain to be executed, or not to end the program.
+        ("try:\n    import os\nexcept ImportError:\n    os = None", []),
+        ("def f():\n    import os", []),
+        ("return 1\nimport os", []),
+    ],
+)
+def test_where_imports_are_judged_those_that_fail_for_certain_are_reported(source, expected):
+    errors = certain_errors(source, NAMES, {}, no_advice, refuse_os)
+    assert expected == [(error.line, error.column, error.message) for error in errors]
+    assert {"ImportError"} >= {error.error_type for error in errors}
+    assert [] == certain_errors(source, NAMES, {}, no_advice)
+
+
 def test_parameters_survive_the_wire():
     assert ADD == Parameters.from_json(ADD.to_json())
 
