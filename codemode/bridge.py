@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from codemode.events import EventSink
     from codemode.log_shaping import LogShaper
     from sandbox.values import JsonValue
+    from tool_bindings.caller import DispatchToken
     from tool_bindings.definition import ToolDefinition
-    from tool_bindings.pipeline import Dispatch, DispatchToken
+    from tool_bindings.pipeline import Dispatch
     from tool_bindings.registry import ToolRegistry
     from tool_bindings.results import ToolResult
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
     from sandbox.run import LogListener
     from sandbox.supervisor import Sandbox, Stop
-    from tool_bindings.pipeline import Dispatch, DispatchToken
+    from tool_bindings.caller import DispatchToken
+    from tool_bindings.pipeline import Dispatch
     from tool_bindings.registry import Scope
     from tool_bindings.results import ToolResult
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sandbox.vocabulary import Failure
     from tool_bindings.abort import AbortSignal
     from tool_bindings.annotated import ProjectionPolicy
-    from tool_bindings.pipeline import Provenance
+    from tool_bindings.caller import Provenance
     from tool_bindings.redaction import SecretMasker
     from tool_bindings.results import ToolResult
     from tool_bindings.spill import SpillStore

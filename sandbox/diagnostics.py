@@ -80,7 +80,7 @@ def _function_at(source: str, line: int) -> str:
     name = ""
     try:
         tree = ast.parse(source.removeprefix("\ufeff"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, OverflowError, SystemError, RecursionError, MemoryError):
         return "<module>"  # Of a text that is not Python, Python names no function either.
     # From the outside in, since ast.walk goes level by level.
     for node in ast.walk(tree):

@@ -12,6 +12,7 @@ from tool_bindings.approval import (
     ScriptedApproval,
     TerminalApproval,
 )
+from tool_bindings.caller import Provenance
 from tool_bindings.content import ContentBlock, blocks_text, render_json, text_block
 from tool_bindings.definition import Output, ToolDefinition, ToolRunContext
 from tool_bindings.errors import (
@@ -26,7 +27,7 @@ from tool_bindings.errors import (
     UnknownToolError,
     UnsupportedSchemaError,
 )
-from tool_bindings.pipeline import Dispatch, Provenance
+from tool_bindings.pipeline import Dispatch
 from tool_bindings.policy import ALLOW, Accept, Allow, Ask, Block, Deny
 from tool_bindings.registry import PresentationMode, Scope, ToolRegistry
 from tool_bindings.results import ErrorInfo, ToolErrorRecord, ToolFailure, ToolResult, ToolSuccess

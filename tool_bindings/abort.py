@@ -27,19 +27,15 @@ def _nothing() -> None:
 class AbortSignal:
     """Fires at most once and stays fired."""
 
-    __slots__ = ("__weakref__", "_aborted", "_callbacks", "_event", "_reason", "_sources")
+    __slots__ = ("__weakref__", "_callbacks", "_event", "_reason", "_sources", "aborted")
 
     def __init__(self) -> None:
-        self._aborted = False
+        self.aborted = False
+        """Whether the signal fired. Only `abort` sets it; a property would cost as much as a call."""
         self._reason: object = None
         self._callbacks: dict[object, Callable[[], object]] | None = None
         self._event: trio.Event | None = None
         self._sources: tuple[AbortSignal, ...] = ()
-
-    @property
-    def aborted(self) -> bool:
-        """Whether the signal fired."""
-        return self._aborted
 
     @property
     def reason(self) -> object:
@@ -52,9 +48,9 @@ class AbortSignal:
         Callbacks run here, in the order they were added. If some raise, all the others still run
         and the first exception is raised afterwards.
         """
-        if self._aborted:
+        if self.aborted:
             return
-        self._aborted = True
+        self.aborted = True
         self._reason = reason
         if self._event is not None:
             self._event.set()
@@ -72,7 +68,7 @@ class AbortSignal:
         """Return once the signal fired."""
         if self._event is None:
             self._event = trio.Event()
-            if self._aborted:
+            if self.aborted:
                 self._event.set()
         await self._event.wait()
 
@@ -82,7 +78,7 @@ class AbortSignal:
         Returns:
             A function that takes the callback back; safe to call at any time.
         """
-        if self._aborted:
+        if self.aborted:
             callback()
             return _nothing
         if self._callbacks is None:
@@ -90,6 +86,20 @@ class AbortSignal:
         key = object()
         self._callbacks[key] = callback
         return lambda: self._callbacks.pop(key, None) if self._callbacks is not None else None
+
+    def attach(self, scope: trio.CancelScope) -> None:
+        """Cancel `scope` when the signal fires, or now if it already has, until it is detached."""
+        if self.aborted:
+            scope.cancel()
+            return
+        if self._callbacks is None:
+            self._callbacks = {}
+        self._callbacks[scope] = scope.cancel
+
+    def detach(self, scope: trio.CancelScope) -> None:
+        """Leave a scope alone that was attached; safe to call at any time."""
+        if self._callbacks is not None:
+            self._callbacks.pop(scope, None)
 
     @staticmethod
     def any(*signals: AbortSignal) -> AbortSignal:

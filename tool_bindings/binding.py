@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tool_bindings.results import ToolResult
     from tool_bindings.validation import CompiledSchema, Violation
 
-__all__ = ["BoundTool", "argument_problem", "conversion_problem", "create_success"]
+__all__ = ["BoundTool", "argument_problem", "canonical_value", "conversion_problem", "success_of"]
 
 _SUGGESTION_CUTOFF: Final = 0.6
 """Similarity from which a name is offered as what was meant (difflib's default)."""
@@ -76,6 +76,19 @@ class BoundTool:
         except Exception:  # noqa: BLE001  # a classifier that fails promises nothing
             return "exclusive"
 
+    def freeze_value(self, value: object) -> JsonValue:
+        """Return what a body returned as a canonical value.
+
+        Raises:
+            InvalidResultError: It breaks the tool's output declaration.
+        """
+        try:
+            return self.output.freeze(value)
+        except NotJsonError as error:
+            raise _output_error(self, f"value is not lossless JSON: {error}") from None
+        except InvalidValueError as error:
+            raise _output_error(self, str(error)) from None
+
     def present_call(self, arguments: object) -> JsonValue:
         """Return the UI card of a call, or None for the generic one; never raises.
 
@@ -107,33 +120,28 @@ def _compile_part(
         ) from None
 
 
-async def _frozen(compiled: CompiledSchema, value: object) -> JsonValue:
-    if compiled.is_slow:
-        return await trio.to_thread.run_sync(compiled.freeze, value)
-    return compiled.freeze(value)
+async def canonical_value(bound: BoundTool, value: object) -> JsonValue:
+    """Return what `BoundTool.freeze_value` does, off this thread where the check may take a while."""
+    if bound.output.is_slow:
+        return await trio.to_thread.run_sync(bound.freeze_value, value)
+    return bound.freeze_value(value)
 
 
-async def create_success(
+def success_of(
     bound: BoundTool,
     arguments: Mapping[str, Any],
-    value: object,
+    canonical: JsonValue,
     *,
     with_meta: bool,
     contexts: Sequence[JsonValue],
     concludes_turn: bool,
 ) -> ToolSuccess:
-    """Make a value canonical and present it.
+    """Present a canonical value.
 
     Raises:
-        InvalidResultError: Value, rendering or metadata break the tool's output declaration.
+        InvalidResultError: Rendering or metadata break the tool's output declaration.
     """
     output = bound.definition.output
-    try:
-        canonical = await _frozen(bound.output, value)
-    except NotJsonError as error:
-        raise _output_error(bound, f"value is not lossless JSON: {error}") from None
-    except InvalidValueError as error:
-        raise _output_error(bound, str(error)) from None
     if output.render is None:
         # Made here from JSON, so there is nothing to check.
         content: Any = frozen_list([frozen_dict(text_block(render_value(canonical, DEFAULT_RENDER_BYTES)))])

@@ -6,11 +6,26 @@ Knows: functions and callable objects. Does not know: annotations, what bodies a
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
-__all__ = ["is_async"]
+__all__ = ["gives_coroutine", "is_async"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MARK: Final = "_gives_coroutine"
 
 
 def is_async(function: Any) -> bool:
     """Whether calling a function gives a coroutine; an object may define an async `__call__`."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+    return (
+        inspect.iscoroutinefunction(function)
+        or inspect.iscoroutinefunction(type(function).__call__)
+        or getattr(function, _MARK, False) is True
+    )
+
+
+def gives_coroutine(function: F) -> F:
+    """Mark a plain function that hands out the coroutine of another one; return it."""
+    setattr(function, _MARK, True)
+    return function

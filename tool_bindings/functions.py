@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, ge
 
 from sandbox.values import JsonValue, NotJsonError, snapshot, thaw
 from tool_bindings.annotations import DICT_ORIGINS, LIST_ORIGINS, is_json_hint, schema_of
-from tool_bindings.bodies import is_async
+from tool_bindings.bodies import gives_coroutine, is_async
 from tool_bindings.definition import ToolRunContext
 from tool_bindings.errors import ArgumentConversionError, DefinitionError, InvalidResultError
 
@@ -213,6 +213,9 @@ def _make_execute(
             raise InvalidResultError(msg) from error
 
     if is_async(function):
+        if not structured and not is_open and context_name is None and unstructure is None:
+            # Nothing to translate, so nothing stands between the call and the function.
+            return gives_coroutine(lambda arguments, _context: function(**arguments))
 
         async def execute_async(arguments: Mapping[str, Any], context: ToolRunContext) -> Any:
             return result(await function(**keywords(arguments, context)))

@@ -16,7 +16,7 @@ Does not know: which process or protocol the call came from, and where its resul
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sandbox.values import (
     GIVE_UP,
@@ -29,7 +29,8 @@ from sandbox.values import (
 from tool_bindings.abort import AbortSignal
 from tool_bindings.annotated.dispatches import carry, declare
 from tool_bindings.approval import OUTCOMES, ApprovalRequest
-from tool_bindings.binding import argument_problem, conversion_problem, create_success
+from tool_bindings.binding import argument_problem, canonical_value, conversion_problem, success_of
+from tool_bindings.caller import DispatchToken
 from tool_bindings.content import blocks_text
 from tool_bindings.definition import ToolRunContext
 from tool_bindings.errors import ArgumentConversionError, UnknownToolError
@@ -48,34 +49,29 @@ from tool_bindings.thread_body import AbandonedError
 from tool_bindings.waterfall import settled, waterfall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import trio
 
     from tool_bindings.binding import BoundTool
+    from tool_bindings.caller import Caller, Provenance
     from tool_bindings.content import ContentBlock
-    from tool_bindings.definition import ReportProgress, ToolDefinition
+    from tool_bindings.definition import ToolDefinition
     from tool_bindings.policy import PostDecision, PreDecision
     from tool_bindings.registry import Policies, Scope, ToolRegistry
     from tool_bindings.results import ToolResult
 
-__all__ = ["Dispatch", "DispatchToken", "Provenance"]
-
-Provenance: TypeAlias = Literal["direct", "code", "batch", "mcp"]
-"""Which route a call came by."""
+__all__ = ["Dispatch"]
 
 _log = logging.getLogger("tool_bindings")
+
+_BEGUN, _PREPARED, _EXECUTED, _FINISHED = range(4)
+"""How far a dispatch has come."""
 
 _ABORTED: Final = failure_from_message("tool call aborted", ErrorInfo("AbortError", "ABORTED"))
 _ABORTED_BEFORE_DISPATCH: Final = failure_from_message(
     "tool call aborted before dispatch", ErrorInfo("AbortError", "ABORTED_BEFORE_DISPATCH")
 )
-
-
-class DispatchToken:
-    """Opaque identity of one dispatch; nested calls carry it as their parent."""
-
-    __slots__ = ()
 
 
 class Dispatch:
@@ -87,25 +83,18 @@ class Dispatch:
 
     __slots__ = (
         "_abort",
-        "_approval_pending",
         "_arguments",
         "_around_running",
         "_bound",
+        "_caller",
         "_cancel_scope",
         "_collapsed",
         "_context",
         "_finalizer",
-        "_grace_seconds",
         "_name",
         "_own_result",
-        "_parent",
-        "_provenance",
         "_registry",
-        "_report",
         "_result",
-        "_run_id",
-        "_scope",
-        "_session",
         "_settled",
         "_signal",
         "_stage",
@@ -114,62 +103,52 @@ class Dispatch:
         "abandoned",
         "call_id",
         "executed",
-        "parent_call_id",
-        "root_call_id",
     )
 
     def __init__(
         self,
         registry: ToolRegistry,
-        policies: Policies,
+        caller: Caller,
         bound: BoundTool | None,
         name: str,
         arguments: object,
         call_id: str,
-        root_call_id: str | None,
-        parent_call_id: str | None,
-        parent: DispatchToken | None,
-        session: object,
         abort: AbortSignal,
-        scope: Scope | None,
-        provenance: Provenance,
-        run_id: str | None,
-        report: ReportProgress | None,
-        approval_pending: Callable[[bool], object] | None,
-        grace_seconds: float,
         cancel_scope: trio.CancelScope | None,
+        *,
+        collapsed: bool,
     ) -> None:
         self._registry = registry
+        self._caller = caller
         self._bound = bound
         self._name = name
         self.call_id = call_id
-        self.root_call_id = call_id if root_call_id is None else root_call_id
-        self.parent_call_id = parent_call_id
-        self._parent = parent
-        self._token = DispatchToken()
-        self._session = session
+        self._token: DispatchToken | None = None
         self._abort = self._signal = abort
-        self._scope = scope
-        self._provenance = provenance
-        self._run_id = run_id
-        self._report = report
-        self._approval_pending = approval_pending
-        self._grace_seconds = grace_seconds
         self._cancel_scope = cancel_scope
         self._context: ToolRunContext | None = None
         self._own_result: ToolResult | None = None
         self._result: ToolResult | None = None
-        self._stage = 0
+        self._stage = _BEGUN
         self._settled = False  # The result is final: post-execute listeners are not asked.
         self._around_running = False
+        self._collapsed = collapsed
         self._finalizer = None if bound is None else bound.definition.finalize_content
-        self._arguments: Any
-        self._collapsed = (
-            policies.collapses and parent is None and bound is not None and not bound.is_transport
-        )
         self.executed = False
         self.abandoned = False
-        self._snapshot_arguments(arguments)
+        self._valid = False
+        if bound is not None:
+            accepted = bound.parameters.accept(arguments)
+            if accepted is not GIVE_UP:
+                self._arguments: Any = accepted
+                self._valid = True
+                return
+        try:
+            # What is not an object fails validation later, when policies have seen the call.
+            self._arguments = snapshot_frozen(arguments, "arguments")
+        except NotJsonError as error:
+            self._arguments = frozen_dict({})
+            self._settle(failure_from_message(f"tool arguments must be lossless JSON: {error}"))
 
     # --- what policies may read -----------------------------------------------------------------
 
@@ -192,32 +171,45 @@ class Dispatch:
     @property
     def token(self) -> DispatchToken:
         """Opaque identity of this dispatch; nested calls carry it as their parent."""
+        if self._token is None:
+            self._token = DispatchToken()
         return self._token
 
     @property
     def parent(self) -> DispatchToken | None:
         """Token of the enclosing dispatch, or None for a direct call."""
-        return self._parent
+        return self._caller.parent
+
+    @property
+    def root_call_id(self) -> str:
+        """Identity of the direct call this one is part of; its own for a direct one."""
+        root = self._caller.root_call_id
+        return self.call_id if root is None else root
+
+    @property
+    def parent_call_id(self) -> str | None:
+        """Identity of the enclosing call, or None for a direct call."""
+        return self._caller.parent_call_id
 
     @property
     def session(self) -> object:
         """The caller's session, or None."""
-        return self._session
+        return self._caller.session
 
     @property
     def scope(self) -> Scope | None:
         """The registry scope the call sees tools through, or None for the global one."""
-        return self._scope
+        return self._caller.scope
 
     @property
     def provenance(self) -> Provenance:
         """Which route the call came by."""
-        return self._provenance
+        return self._caller.provenance
 
     @property
     def run_id(self) -> str | None:
         """The run whose program made the call, or None."""
-        return self._run_id
+        return self._caller.run_id
 
     @property
     def abort(self) -> AbortSignal:
@@ -240,55 +232,40 @@ class Dispatch:
         """Whether a result is this call's own, as opposed to one that a listener has built."""
         return result is self._own_result or result is self._result
 
-    # --- begin ----------------------------------------------------------------------------------
-
-    def _snapshot_arguments(self, arguments: object) -> None:
-        if self._bound is not None:
-            accepted = self._bound.parameters.accept(arguments)
-            if accepted is not GIVE_UP:
-                self._arguments = accepted
-                self._valid = True
-                return
-        self._valid = False
-        try:
-            # What is not an object fails validation later, when policies have seen the call.
-            self._arguments = snapshot_frozen(arguments, "arguments")
-        except NotJsonError as error:
-            self._arguments = frozen_dict({})
-            self._settle(failure_from_message(f"tool arguments must be lossless JSON: {error}"))
-
     def _settle(self, result: ToolResult) -> None:
         self._result = result
         self._settled = True
 
-    def _enter(self, stage: int, name: str) -> None:
-        if self._stage != stage:
-            msg = f"{name}() was called out of order: a dispatch goes prepare, execute, finish, each once"
-            raise RuntimeError(msg)
-        self._stage = stage + 1
+    def _out_of_order(self, name: str) -> NoReturn:
+        msg = f"{name}() was called out of order: a dispatch goes prepare, execute, finish, each once"
+        raise RuntimeError(msg)
 
     # --- prepare --------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
         """Run everything that decides whether the body may run."""
-        self._enter(0, "prepare")
+        if not self.prepare_nowait():
+            try:
+                await self._decide(self._registry.policies(self._caller.scope))
+            except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
+                self._settle(failure_from_exception(error))
+
+    def prepare_nowait(self) -> bool:
+        """Do what `prepare` does when nobody has to be asked; returns whether that was all."""
+        if self._stage != _BEGUN:
+            self._out_of_order("prepare")
+        self._stage = _PREPARED
         if self._result is not None:
-            return
+            return True
         if self._abort.aborted:
             self._settle(_ABORTED_BEFORE_DISPATCH)
-            return
+            return True
         if self._collapsed:
             # No policy sees a call that the caller had no way to make, and its tool has no say either.
             self._finalizer = None
             self._settle(failure_from_exception(self._registry.collapsed_error(self._name)))
-            return
-        policies = self._registry.policies(self._scope)
-        if not policies.before:
-            return
-        try:
-            await self._decide(policies)
-        except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
-            self._settle(failure_from_exception(error))
+            return True
+        return not self._registry.policies(self._caller.scope).before
 
     async def _decide(self, policies: Policies) -> None:
         if policies.pre:
@@ -304,7 +281,7 @@ class Dispatch:
             if self._abort.aborted:
                 self._result = _ABORTED_BEFORE_DISPATCH
                 return
-        for guard in self._registry.live_guards(self._scope):
+        for guard in self._registry.live_guards(self._caller.scope):
             reason = await settled(guard(self))
             if reason is None:
                 continue
@@ -318,12 +295,13 @@ class Dispatch:
         provider = self._registry.approval_provider
         if provider is None:
             return Deny(ask.reason or "this call requires approval, and nobody is set up to give it")
-        if self._session is None and self._scope is None and self._run_id is None:
+        caller = self._caller
+        if caller.session is None and caller.scope is None and caller.run_id is None:
             return Deny(
                 f"{ask.reason or 'this call requires approval'}; it belongs to no session that could be asked"
             )
-        if self._approval_pending is not None:
-            self._approval_pending(True)
+        if caller.approval_pending is not None:
+            caller.approval_pending(True)
         try:
             outcome = await provider.request(
                 ApprovalRequest(
@@ -333,15 +311,15 @@ class Dispatch:
                     self.call_id,
                     self.root_call_id,
                     self.parent_call_id,
-                    self._provenance,
-                    self._run_id,
-                    self._session,
+                    caller.provenance,
+                    caller.run_id,
+                    caller.session,
                     self._abort,
                 )
             )
         finally:
-            if self._approval_pending is not None:
-                self._approval_pending(False)
+            if caller.approval_pending is not None:
+                caller.approval_pending(False)
         if outcome not in OUTCOMES:
             msg = f"the approval provider must answer one of {', '.join(OUTCOMES)}, not {outcome!r}"
             raise ValueError(msg)
@@ -359,19 +337,21 @@ class Dispatch:
 
     async def execute(self) -> None:
         """Run the body inside the around listeners, and make its value canonical."""
-        self._enter(1, "execute")
+        if self._stage != _PREPARED:
+            self._out_of_order("execute")
+        self._stage = _EXECUTED
         if self._result is not None:
             return
         if self._abort.aborted:
             self._result = _ABORTED_BEFORE_DISPATCH
             return
-        policies = self._registry.policies(self._scope)
-        if not policies.around:
+        around = self._registry.policies(self._caller.scope).around
+        if not around:
             self._result = await self._body()
             return
         self._around_running = True
         try:
-            outcome = await waterfall(policies.around, (self,), self._body)
+            outcome = await waterfall(around, (self,), self._body)
             self._result = carry(self._own_result, await self._normalise(outcome), outcome)
         except Exception as error:  # noqa: BLE001  # a failing wrapper fails the call, never the host
             self._settle(failure_from_exception(error))
@@ -392,14 +372,24 @@ class Dispatch:
             raise TypeError(msg)
         if self._abort.aborted and not self.executed:
             return _ABORTED_BEFORE_DISPATCH
-        bound = self._resolve()
-        return await create_success(
+        return await self._success(
+            self._resolve(),
+            outcome.value,
+            outcome.additional_contexts,
+            concludes_turn=self._context is not None and self._context.concludes_turn,
+        )
+
+    async def _success(
+        self, bound: BoundTool, value: object, contexts: Sequence[JsonValue], *, concludes_turn: bool
+    ) -> ToolSuccess:
+        canonical = await canonical_value(bound, value)
+        return success_of(
             bound,
             self._arguments,
-            outcome.value,
-            with_meta=self._parent is None,
-            contexts=outcome.additional_contexts,
-            concludes_turn=self._context is not None and self._context.concludes_turn,
+            canonical,
+            with_meta=self._caller.parent is None,
+            contexts=contexts,
+            concludes_turn=concludes_turn,
         )
 
     def _resolve(self) -> BoundTool:
@@ -407,9 +397,10 @@ class Dispatch:
         bound = self._bound
         if bound is not None and bound.is_transport:
             return bound
-        bound = self._registry.policies(self._scope).view.get(self._name)
+        scope = self._caller.scope
+        bound = self._registry.policies(scope).view.get(self._name)
         if bound is None:
-            raise self._registry.unknown_tool_error(self._name, self._scope)
+            raise self._registry.unknown_tool_error(self._name, scope)
         return bound
 
     async def _body(self) -> ToolResult:
@@ -431,8 +422,9 @@ class Dispatch:
             if problem is not None:
                 return self._own(failure_from_exception(problem))
         self.executed = True
+        caller = self._caller
         context = self._context = ToolRunContext(
-            self.call_id, self.root_call_id, self.parent_call_id, self._session, signal, self._report
+            self.call_id, caller.root_call_id, caller.parent_call_id, caller.session, signal, caller.progress
         )
         try:
             value = await run_body(
@@ -441,17 +433,20 @@ class Dispatch:
                 context,
                 signal,
                 self._registry.threads,
-                grace_seconds=self._grace_seconds,
+                self._grace_seconds,
                 # A listener may have opened scopes of its own between the caller's and the body.
-                scope=None if self._around_running else self._cancel_scope,
+                None if self._around_running else self._cancel_scope,
             )
             if value is not GIVE_UP:
                 return self._own(
-                    await create_success(
+                    success_of(
                         bound,
                         self._arguments,
-                        value,
-                        with_meta=self._parent is None,
+                        # One call less for nearly every tool.
+                        bound.freeze_value(value)
+                        if not bound.output.is_slow
+                        else await canonical_value(bound, value),
+                        with_meta=caller.parent is None,
                         contexts=context.deferred_contexts,
                         concludes_turn=context.concludes_turn,
                     )
@@ -473,26 +468,51 @@ class Dispatch:
             result = ToolFailure(result.error, result.content, None, frozen_list(context.deferred_contexts))
         return self._own(result)
 
+    @property
+    def _grace_seconds(self) -> float:
+        own = self._caller.grace_seconds
+        return self._registry.grace_seconds if own is None else own
+
     def _own(self, result: ToolResult) -> ToolResult:
-        self._own_result = declare(self, result, self._context)
-        return self._own_result
+        context = self._context
+        if context is not None and context.annotation is not None:
+            result = declare(self, result, context.annotation)
+        self._own_result = result
+        return result
 
     # --- finish ---------------------------------------------------------------------------------
 
     async def finish(self) -> ToolResult:
         """Let policies judge the result, fix it, and show it to the observers."""
-        self._enter(2, "finish")
-        result = self._result
-        assert result is not None, "execute() leaves a result"
-        result = self._unless_aborted(result)
-        policies = self._registry.policies(self._scope)
+        result = self.finish_nowait()
+        if result is not None:
+            return result
+        if self._stage != _EXECUTED:
+            self._out_of_order("finish")
+        self._stage = _FINISHED
+        policies = self._registry.policies(self._caller.scope)
+        assert self._result is not None, "execute() leaves a result"
+        result = self._unless_aborted(self._result)
+        try:
+            decision = await waterfall(policies.post, (self, result), _accept)
+            result = carry(result, await self._apply(decision, result))
+        except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
+            result = failure_from_exception(error)
+        return self._fix(self._unless_aborted(result), policies)
+
+    def finish_nowait(self) -> ToolResult | None:
+        """Do what `finish` does when no listener has to be asked; None when one has, and that is needed."""
+        policies = self._registry.policies(self._caller.scope)
         if policies.post and not self._settled:
-            try:
-                decision = await waterfall(policies.post, (self, result), _accept)
-                result = carry(result, await self._apply(decision, result))
-            except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
-                result = failure_from_exception(error)
-            result = self._unless_aborted(result)
+            return None
+        if self._stage != _EXECUTED:
+            self._out_of_order("finish")
+        self._stage = _FINISHED
+        assert self._result is not None, "execute() leaves a result"
+        result = self._unless_aborted(self._result) if self._abort.aborted else self._result
+        return self._fix(result, policies)
+
+    def _fix(self, result: ToolResult, policies: Policies) -> ToolResult:
         if self._finalizer is not None:
             result = self._result = frozen_result(result)
             result = carry(result, self._finalize(result))
@@ -531,13 +551,8 @@ class Dispatch:
             if isinstance(result, ToolFailure):
                 msg = "a post-execute listener cannot give a value to a failed result"
                 raise TypeError(msg)
-            return await create_success(
-                self._resolve(),
-                self._arguments,
-                decision.value,
-                with_meta=self._parent is None,
-                contexts=contexts,
-                concludes_turn=result.concludes_turn,
+            return await self._success(
+                self._resolve(), decision.value, contexts, concludes_turn=result.concludes_turn
             )
         if decision.content is UNCHANGED and contexts is result.additional_contexts:
             return result

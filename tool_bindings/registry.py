@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sandbox.values import thaw
 from tool_bindings.abort import AbortSignal
+from tool_bindings.caller import Caller
 from tool_bindings.errors import DefinitionError, UnknownToolError
 from tool_bindings.pipeline import Dispatch
 from tool_bindings.scope import RUN_CODE, Disposer, Listener, Policies, PresentationMode, Scope, check_mode
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from sandbox.values import JsonValue
     from tool_bindings.approval import ApprovalProvider
     from tool_bindings.binding import BoundTool
+    from tool_bindings.caller import DispatchToken, Provenance
     from tool_bindings.definition import ReportProgress, ToolDefinition
-    from tool_bindings.pipeline import DispatchToken, Provenance
     from tool_bindings.policy import Guard
     from tool_bindings.results import ToolResult
     from tool_bindings.thread_body import AbandonedBody
@@ -169,26 +170,57 @@ class ToolRegistry(Scope):
                 for nothing else. An abort cancels it instead of a new one, and the caller then shields what
                 it does after `execute`. Saves a caller of many short calls a scope for each.
         """
-        policies = self.policies(scope)
-        return Dispatch(
-            self,
-            policies,
-            policies.view.get(name) if transport is None else transport,
-            name,
-            arguments,
-            f"call-{next(self._call_numbers)}" if call_id is None else call_id,
+        caller = Caller(
             root_call_id,
             parent_call_id,
             parent,
             session,
-            AbortSignal() if abort is None else abort,
             scope,
             provenance,
             run_id,
             progress,
             approval_pending,
-            self.grace_seconds if grace_seconds is None else grace_seconds,
+            grace_seconds,
+        )
+        return self.begin_for(caller, name, arguments, call_id, abort, cancel_scope, transport=transport)
+
+    def begin_for(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: object,
+        call_id: str | None = None,
+        abort: AbortSignal | None = None,
+        cancel_scope: CancelScope | None = None,
+        *,
+        transport: BoundTool | None = None,
+    ) -> Dispatch:
+        """Start one of many dispatches that have their caller in common; otherwise as `begin`.
+
+        Args:
+            caller: Who makes the call.
+            name: As for `begin`.
+            arguments: As for `begin`.
+            call_id: As for `begin`.
+            abort: As for `begin`.
+            cancel_scope: As for `begin`.
+            transport: As for `begin`.
+        """
+        policies = self.policies(caller.scope)
+        bound = policies.view.get(name) if transport is None else transport
+        return Dispatch(
+            self,
+            caller,
+            bound,
+            name,
+            arguments,
+            f"call-{next(self._call_numbers)}" if call_id is None else call_id,
+            AbortSignal() if abort is None else abort,
             cancel_scope,
+            collapsed=policies.collapses
+            and caller.parent is None
+            and bound is not None
+            and not bound.is_transport,
         )
 
     async def dispatch(self, name: str, arguments: object, **options: Any) -> ToolResult:

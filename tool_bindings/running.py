@@ -13,7 +13,7 @@ import trio
 from sandbox.values import GIVE_UP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
 
     from tool_bindings.abort import AbortSignal
     from tool_bindings.binding import BoundTool
@@ -29,7 +29,6 @@ async def run_body(
     context: ToolRunContext,
     signal: AbortSignal,
     threads: ThreadRunner,
-    *,
     grace_seconds: float,
     scope: trio.CancelScope | None = None,
 ) -> Any:
@@ -50,11 +49,16 @@ async def run_body(
     """
     if scope is None:
         with trio.CancelScope() as own:
-            return await _run(own, bound, arguments, context, signal, threads, grace_seconds)
+            signal.attach(own)
+            try:
+                return await _begin(bound, arguments, context, threads, grace_seconds)
+            finally:
+                signal.detach(own)
         return GIVE_UP
     # Around the caller's scope is a shield, so that nothing but the signal can have cancelled the body.
+    signal.attach(scope)
     try:
-        value = await _run(scope, bound, arguments, context, signal, threads, grace_seconds)
+        value = await _begin(bound, arguments, context, threads, grace_seconds)
     except trio.Cancelled:
         return GIVE_UP
     except BaseExceptionGroup as group:
@@ -64,27 +68,23 @@ async def run_body(
         if rest is None:
             return GIVE_UP
         raise rest from None
+    finally:
+        signal.detach(scope)
     # Nothing that waits may follow in a scope that is cancelled, and an aborted call has no value anyway.
     return GIVE_UP if signal.aborted else value
 
 
-async def _run(
-    scope: trio.CancelScope,
+def _begin(
     bound: BoundTool,
     arguments: Mapping[str, Any],
     context: ToolRunContext,
-    signal: AbortSignal,
     threads: ThreadRunner,
     grace_seconds: float,
-) -> Any:
-    remove = signal.add_callback(scope.cancel)
-    try:
-        if bound.runs_in_thread:
-            value = await _run_in_thread(bound, arguments, context, threads, grace_seconds)
-            return await value if inspect.isawaitable(value) else value
-        return await bound.definition.execute(arguments, context)
-    finally:
-        remove()
+) -> Awaitable[Any]:
+    if bound.runs_in_thread:
+        return _run_in_thread(bound, arguments, context, threads, grace_seconds)
+    body: Awaitable[Any] = bound.definition.execute(arguments, context)
+    return body
 
 
 async def _run_in_thread(
@@ -105,4 +105,4 @@ async def _run_in_thread(
         call_id=context.call_id,
         grace_seconds=grace_seconds,
     )
-    return value
+    return await value if inspect.isawaitable(value) else value

@@ -12,7 +12,6 @@ import importlib.util
 import inspect
 import os
 import sys
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -115,7 +114,10 @@ def _add(registry: ToolRegistry, definitions: Iterable[Any], origin: str) -> Non
 def _load(spec: str, files: list[Path]) -> ToolRegistry:
     place, colon, attribute = spec.rpartition(":")
     if not colon or not place or not attribute:
-        raise CommandError(f"--tools {spec!r} must be module:attribute, path/to/file.py:attribute, or `none`")
+        raise CommandError(
+            f"--tools {spec!r} must be module:attribute, path/to/file.py:attribute, or `none`;"
+            f" write --tools {_example(place or spec)}"
+        )
     with _blamed_on(spec, "importing it"):
         if place.endswith(".py") or os.sep in place:
             module = _import_file(spec, Path(place))
@@ -126,18 +128,33 @@ def _load(spec: str, files: list[Path]) -> ToolRegistry:
     value: Any = module
     for part in attribute.split("."):
         if not hasattr(value, part):
-            raise CommandError(f"--tools {spec!r}: {place!r} has no attribute {attribute!r}")
+            raise CommandError(
+                f"--tools {spec!r}: {place!r} has no attribute {attribute!r}; {_instead(place, module)}"
+            )
         value = getattr(value, part)
     if not isinstance(value, ToolRegistry) and callable(value):
         if inspect.iscoroutinefunction(value):
             raise CommandError(f"--tools {spec!r}: the function must be a plain `def`, not async")
-        with _blamed_on(spec, f"calling {attribute}()"):
+        with _blamed_on(spec, f"calling {attribute}()", value):
             value = value()
     if not isinstance(value, ToolRegistry):
         raise CommandError(
             f"--tools {spec!r} gives {_kind(value)}; it must be a ToolRegistry or a function that returns one"
         )
     return value
+
+
+def _example(place: str) -> str:
+    return f"{place}:registry" if place.strip(":") else "my_tools.py:registry"
+
+
+def _instead(place: str, module: ModuleType) -> str:
+    from codemode.cli.spec_errors import registries_of  # noqa: PLC0415  # only where a SPEC is wrong
+
+    names = registries_of(module)
+    if not names:
+        return "make one there: `registry = ToolRegistry()`"
+    return "write --tools " + " or ".join(f"{place}:{name}" for name in names)
 
 
 def _kind(value: object) -> str:
@@ -171,7 +188,10 @@ def _import_module(spec: str, name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         # Only the module itself, or a package it lies in: a missing import inside it is its own error.
         if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
-            raise CommandError(f"--tools {spec!r}: there is no module {error.name!r}") from error
+            raise CommandError(
+                f"--tools {spec!r}: there is no module {error.name!r} here or installed;"
+                " a file is named by its path, such as path/to/my_tools.py:registry"
+            ) from error
         raise
 
 
@@ -181,14 +201,13 @@ def _add_to_path(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def _blamed_on(spec: str, doing: str) -> Iterator[None]:
+def _blamed_on(spec: str, doing: str, function: object = None) -> Iterator[None]:
     """Turn whatever foreign code raises, SystemExit included, into one line that names the spec."""
     try:
         yield
     except (CommandError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        text = " ".join(traceback.format_exception_only(error)[-1].split())
-        frames = traceback.extract_tb(error.__traceback__)
-        where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-        raise CommandError(f"--tools {spec!r}: {doing} raised {text}{where}") from error
+        from codemode.cli.spec_errors import raised_text  # noqa: PLC0415  # only where a SPEC is wrong
+
+        raise CommandError(f"--tools {spec!r}: {doing} raised {raised_text(error, function)}") from error

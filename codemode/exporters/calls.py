@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from tool_bindings import Dispatch, ToolRegistry, ToolResult
-    from tool_bindings.pipeline import DispatchToken
+    from tool_bindings.caller import DispatchToken
     from tool_bindings.policy import PreDecision
 
 __all__ = ["MAX_OPEN_CALLS", "CallWatch", "SpanWriter", "error_type", "shown_members", "watch_calls"]

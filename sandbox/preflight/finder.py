@@ -435,7 +435,9 @@ class _Finder:
             message = f"{space.label(name)}: {'; '.join(faults)}"
             self._report(node, "ToolCallError", message, _signature(space, name))
 
-    def _report(self, node: ast.expr | ast.stmt | ast.alias, error_type: str, message: str, hint: str | None) -> None:
+    def _report(
+        self, node: ast.expr | ast.stmt | ast.alias, error_type: str, message: str, hint: str | None
+    ) -> None:
         self.errors.append(CertainError(node.lineno, node.col_offset + 1, error_type, message, hint))
 
 

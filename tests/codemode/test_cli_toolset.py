@@ -116,18 +116,25 @@ def test_allow_narrows_what_a_program_may_use(folder):
     ("expected", "spec"),
     [
         ("must be module:attribute, path/to/file.py:attribute, or `none`", "my_tools"),
-        ("must be module:attribute", "my_tools.py"),
+        (
+            "path/to/file.py:attribute, or `none`; write --tools my_tools.py:registry",
+            "my_tools.py",
+        ),
+        ("; write --tools my_tools.py:registry", "my_tools.py:"),
         ("must be module:attribute", ":registry"),
         ("'nowhere.py' does not exist", "nowhere.py:registry"),
         ("'.' is not a file", "./:registry"),
-        ("there is no module 'nowhere'", "nowhere:registry"),
+        ("there is no module 'nowhere' here or installed; a file is named by its path", "nowhere:registry"),
         ("there is no module 'my_tools.deeper'", "my_tools.deeper:registry"),
-        ("'my_tools.py' has no attribute 'nope'", "my_tools.py:nope"),
+        ("'my_tools.py' has no attribute 'nope'; write --tools my_tools.py:registry", "my_tools.py:nope"),
         ("'my_tools.py' has no attribute 'Holder.nope'", "my_tools.py:Holder.nope"),
         ("calling fails() raised ValueError: no luck (my_tools.py, line 31)", "my_tools.py:fails"),
         ("gives nothing (None); it must be a ToolRegistry", "my_tools.py:gives_none"),
         ("must be a plain `def`, not async", "my_tools.py:build_async"),
-        ("calling needs_argument() raised TypeError", "my_tools.py:needs_argument"),
+        (
+            "needs_argument() missing 1 required positional argument: 'x' (my_tools.py, line 39)",
+            "my_tools.py:needs_argument",
+        ),
         ("gives an object of type int", "my_tools.py:number"),
     ],
 )
@@ -144,9 +151,23 @@ def test_a_wrong_spec_is_named_with_what_is_wrong(folder, expected, spec):
     ("expected", "source"),
     [
         ("importing it raised ZeroDivisionError: division by zero (bad.py, line 2)", "\n1 / 0"),
-        ("importing it raised SystemExit: 3", "raise SystemExit(3)"),
-        ("importing it raised ModuleNotFoundError: No module named 'not_installed'", "import not_installed"),
-        ("importing it raised SyntaxError", "def"),
+        ("importing it raised SystemExit: 3 (bad.py, line 1)", "raise SystemExit(3)"),
+        (
+            "No module named 'not_installed' (bad.py, line 2); install 'not_installed' in the environment of",
+            "\nfrom not_installed.deeper import x",
+        ),
+        ("importing it raised SyntaxError: invalid syntax (bad.py, line 3)", "x = 1\n\ndef"),
+        ("importing it raised IndentationError: unexpected indent (bad.py, line 2)", "x = 1\n  y = 2"),
+        ("importing it raised AssertionError (bad.py, line 1)", "assert False"),
+        # What raises is ours or the standard library's; the line is the user's.
+        (
+            "annotate the parameter 'x'; JsonValue stands for any JSON (bad.py, line 3)",
+            "import tool_bindings\nregistry = tool_bindings.ToolRegistry()\n@registry.tool\ndef f(x): pass",
+        ),
+        ("(bad.py, line 2)", "import json\njson.loads('{')"),
+        ("(bad.py, line 2)", "import importlib\nimportlib.import_module('not_installed')"),
+        ("name it as module:attribute", "from .other import x"),
+        ("has no attribute 'registry'; make one there: `registry = ToolRegistry()`", "x = 1"),
     ],
 )
 @pytest.mark.parametrize("spec", ["bad.py:registry", "bad:registry"])

@@ -252,7 +252,10 @@ def refuse_os(module, wanted, level):
     ("source", "expected"),
     [
         ("import os", [(1, 8, "no module 'os'")]),
-        ("import json, os.path as p, socket", [(1, 14, "no module 'os.path'"), (1, 28, "no module 'socket'")]),
+        (
+            "import json, os.path as p, socket",
+            [(1, 14, "no module 'os.path'"), (1, 28, "no module 'socket'")],
+        ),
         ("from os import *", [(1, 1, "no module 'os'")]),
         ("from json import dumps, nope", [(1, 1, "no 'nope' in 'json'")]),
         ("from . import x", [(1, 1, "nothing to refer to")]),

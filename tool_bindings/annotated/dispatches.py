@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from sandbox.values import JsonValue
     from tool_bindings.annotated.projection import ProjectionPolicy
     from tool_bindings.content import ContentBlock
-    from tool_bindings.definition import ToolRunContext
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.results import ToolResult
 
@@ -110,15 +109,12 @@ def observed(
 # --- for the pipeline ---------------------------------------------------------------------------------
 
 
-def declare(call: Dispatch, result: ToolResult, context: ToolRunContext | None) -> ToolResult:
-    """Give what a body ended in the annotation that the body declared, if it did.
+def declare(call: Dispatch, result: ToolResult, annotation: AnnotatedToolResult) -> ToolResult:
+    """Give what a body ended in the annotation that the body declared.
 
     A body that describes another value than it returns breaks its own output declaration. On a failure
     only an annotation that says `failed` counts: what was raised is the stronger evidence.
     """
-    annotation = None if context is None else context.annotation
-    if annotation is None:
-        return result
     if _speaks_for(annotation, result):
         return dataclasses.replace(result, annotation=annotation)
     if isinstance(result, ToolFailure):
