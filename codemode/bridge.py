@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from codemode.dispatch_events import DispatchEvents
 from codemode.lane import Abandoned, Lane, Ticket
 from codemode.namespace import tools_namespace
 from codemode.receipts import CallRecord, bounded_arguments
 from sandbox.vocabulary import HostCall, HostFunctionError, Namespace
 from tool_bindings.abort import AbortSignal
+from tool_bindings.caller import Caller
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
+    from codemode.dispatch_events import StartText
     from codemode.events import EventSink
     from codemode.log_shaping import LogShaper
     from sandbox.values import JsonValue
@@ -70,13 +73,16 @@ class Bridge:
         self._registry = registry
         self._names = tuple(names)
         self._call_id = call_id
-        self._run_id = run_id
-        self._token = token
         self._sink = sink
-        self._session = session
+        self._events = DispatchEvents(sink, call_id)
         self._scope = scope
         self._lane = Lane(max_parallel)
+        self._run_id = run_id
+        self._token = token
+        self._session = session
         self._grace_seconds = grace_seconds
+        self._caller: Caller | None = None
+        """Made by the first call, which brings what stops the run's clock."""
         self._log_shaper = log_shaper
         self._numbers = 0
         self._running: dict[str, AbortSignal] = {}
@@ -122,9 +128,9 @@ class Bridge:
             return _refuse(f"the run is over ({self._over}); {call.member} was not dispatched")
         self._numbers += 1
         record = CallRecord(
-            id=f"{self._call_id}:code:{self._numbers}",
-            tool=call.member,
-            arguments=bounded_arguments(call.arguments),
+            f"{self._call_id}:code:{self._numbers}",
+            call.member,
+            bounded_arguments(call.arguments),
             line=call.line,
         )
         self.records.append(record)
@@ -135,12 +141,19 @@ class Bridge:
         # The work ends through the signal: only the body is cut off, and its events must be written whatever
         # becomes of the program that asked.
         call.on_abandoned(lambda: self._abandon(ticket, signal))
-        try:
-            await self._lane.wait_turn(ticket, lambda: self._is_exclusive(call))
-        except Abandoned:
-            record.error_message = "tool call abandoned"
-            reason = self._over or "the program no longer waits for it"
-            raise HostFunctionError(f"{reason}; tool call abandoned") from None
+        lane = self._lane
+
+        def is_exclusive() -> bool:
+            mode = self._registry.execution_mode(call.member, call.arguments, self._scope, nested=True)
+            return mode == "exclusive"
+
+        if not lane.start_now(ticket, is_exclusive):
+            try:
+                await lane.wait_turn(ticket, is_exclusive)
+            except Abandoned:
+                record.error_message = "tool call abandoned"
+                reason = self._over or "the program no longer waits for it"
+                raise HostFunctionError(f"{reason}; tool call abandoned") from None
         self._running[record.id] = signal
         began = time.perf_counter()
         try:
@@ -148,7 +161,7 @@ class Bridge:
         finally:
             record.duration_ms = (time.perf_counter() - began) * 1000
             del self._running[record.id]
-            self._lane.settle(ticket)
+            lane.settle(ticket)
         if result.is_error:
             raise HostFunctionError(result.error.message)
         return result.value
@@ -156,74 +169,68 @@ class Bridge:
     async def _dispatch(
         self, call: HostCall, record: CallRecord, ticket: Ticket, signal: AbortSignal, number: int
     ) -> ToolResult:
-        event: dict[str, JsonValue] = {
-            "rootCallId": self._call_id,
-            "parentCallId": self._call_id,
-            "subCallId": record.id,
-            "name": call.member,
-            "arguments": call.arguments,
-        }
-        text = self._sink.dispatch_started(event)
+        started = self._events.started(record.id, call.member, call.arguments)
         record.status = "unknown"
-        dispatch = self._registry.begin(
+        dispatch = self._registry.begin_for(
+            self._caller or self._make_caller(call),
             call.member,
             call.arguments,
-            call_id=record.id,
+            record.id,
+            signal,
+            call.scope,
+        )
+        if not dispatch.prepare_nowait():
+            await dispatch.prepare()
+        self._lane.started(ticket)
+        await dispatch.execute()
+        if signal.aborted:  # And the scope may be cancelled for it.
+            with trio.CancelScope(shield=True):
+                return await self._finish(dispatch, call, started, record, number)
+        return await self._finish(dispatch, call, started, record, number)
+
+    def _make_caller(self, call: HostCall) -> Caller:
+        self._caller = Caller(
             root_call_id=self._call_id,
             parent_call_id=self._call_id,
             parent=self._token,
             session=self._session,
-            abort=signal,
             scope=self._scope,
             provenance="code",
             run_id=self._run_id,
             approval_pending=call.hold_wall,
             grace_seconds=self._grace_seconds,
-            cancel_scope=call.scope,
         )
-        await dispatch.prepare()
-        self._lane.started(ticket)
-        await dispatch.execute()
-        if signal.aborted:  # And the scope may be cancelled for it.
-            with trio.CancelScope(shield=True):
-                return await self._finish(dispatch, event, text, record, number)
-        return await self._finish(dispatch, event, text, record, number)
+        return self._caller
 
     async def _finish(
-        self, dispatch: Dispatch, event: dict[str, JsonValue], text: bytes, record: CallRecord, number: int
+        self, dispatch: Dispatch, call: HostCall, started: StartText | None, record: CallRecord, number: int
     ) -> ToolResult:
-        result = await dispatch.finish()
+        result = dispatch.finish_nowait() or await dispatch.finish()
         self._commit(record, dispatch, result, number)
-        if self._sink.wanted:
-            ending = {
-                "isError": result.is_error,
-                "content": result.content,
-                **self._sink.annotation(dispatch, result),
-            }
-            if self._log_shaper is None:
-                self._sink.dispatch_ended(event, text, ending)
-            else:
-                await self._log_shaper.record({**event, **ending})
+        if self._log_shaper is None:
+            self._events.ended(started, record.id, call.member, call.arguments, dispatch, result)
+        elif self._sink.wanted:
+            event = self._events.end(record.id, call.member, call.arguments, dispatch, result)
+            await self._log_shaper.record(event)
         return result
 
     def _commit(self, record: CallRecord, dispatch: Dispatch, result: ToolResult, number: int) -> None:
         record.executed = dispatch.executed
-        record.annotation = self._sink.own_annotation(dispatch, result)
+        if result.annotation is not None:
+            record.annotation = self._sink.own_annotation(dispatch, result)
         if result.is_error:
             record.error_message = result.error.message
             record.error_code = None if result.error.info is None else result.error.info.code
             record.status = "unknown" if record.error_code == OUTCOME_UNKNOWN else "failed"
         else:
             record.status = "succeeded"
-            self.concludes_turn = self.concludes_turn or result.concludes_turn
-            if any(block["type"] == "image" for block in result.content):
+            if result.concludes_turn:
+                self.concludes_turn = True
+            if [block for block in result.content if block["type"] == "image"]:
                 # A program gets values; a picture is for the model, so it joins the conversation.
                 self._contexts.append((number, _image_message(record, result.content)))
-        self._contexts.extend((number, context) for context in result.additional_contexts)
-
-    def _is_exclusive(self, call: HostCall) -> bool:
-        mode = self._registry.execution_mode(call.member, call.arguments, self._scope, nested=True)
-        return mode == "exclusive"
+        if result.additional_contexts:
+            self._contexts.extend((number, context) for context in result.additional_contexts)
 
     def _abandon(self, ticket: Ticket, signal: AbortSignal) -> None:
         if not self._lane.give_up(ticket):

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from codemode.session_events import APPEND, DISPATCH_END, DISPATCH_START
-from sandbox.values import encode, snapshot_frozen
+from codemode.session_events import APPEND
+from sandbox.values import snapshot_frozen
 from tool_bindings.annotated import DEFAULT_POLICY, EVENT_FIELD, observed
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ class EventSink:
         self._numbers = itertools.count()
         self._turns = itertools.count()
         self.wanted = log is not None or listener is not None
+        self.hides_payload = projection.hides_payload
+        """Whether what is shown of an ordinary success says nothing of its value."""
+        self._only_logs = log is not None and listener is None and masker is None
 
     def annotation(self, call: Dispatch, result: ToolResult) -> dict[str, JsonValue]:
         """Return the fields that say in an event what a result means."""
@@ -65,43 +68,24 @@ class EventSink:
         """Return the number of a turn that is about to start."""
         return next(self._turns) if self._log is None else self._log.next_turn
 
-    def dispatch_started(self, event: dict[str, Any]) -> bytes:
-        """Record the start of a nested call; return what `dispatch_ended` wants back.
+    def just_writes(self) -> bool:
+        """Whether `write_dispatch` may be used: an event only has to get into a file, and as it is."""
+        return self._only_logs and self._log.only_writes  # type: ignore[union-attr]  # it has a log then
+
+    def write_dispatch(self, name: str, outer_call_id: str, sub_call_id: str, tool: str, text: bytes) -> None:
+        """Record one of the two events of a nested call, of which there are many, as text.
+
+        Only while the sink `just_writes`.
 
         Args:
-            event: The event's data: lossless JSON in its type's shape, which does not change any more.
+            name: The event's type.
+            outer_call_id: Its root and parent.
+            sub_call_id: Id of the nested call.
+            tool: Name of the tool.
+            text: The whole `data`, as `encode` writes it.
         """
-        if self._just_writes():
-            text = encode(event)
-            assert self._log is not None, "what just writes has a log"
-            self._log.append_dispatch(DISPATCH_START, event, text)
-            return text
-        if self.wanted:
-            self.emit(DISPATCH_START, event)
-        return b""
-
-    def dispatch_ended(self, event: dict[str, Any], text: bytes, ending: dict[str, Any]) -> None:
-        """Record the end of a nested call.
-
-        Args:
-            event: The data of its start.
-            text: What `dispatch_started` returned.
-            ending: What the data of its end has besides.
-        """
-        if text and self._just_writes():
-            assert self._log is not None, "what just writes has a log"
-            self._log.append_dispatch(DISPATCH_END, event, text[:-1] + b"," + encode(ending)[1:])
-        elif self.wanted:
-            self.emit(DISPATCH_END, {**event, **ending})
-
-    def _just_writes(self) -> bool:
-        """Whether events of nested calls, of which there are many, can go to the file as text at once."""
-        return (
-            self._log is not None
-            and self._listener is None
-            and self._masker is None
-            and self._log.only_writes
-        )
+        assert self._log is not None, "what just writes has a log"
+        self._log.append_dispatch(name, outer_call_id, sub_call_id, tool, text)
 
     def emit(
         self, name: str, data: Mapping[str, Any], *, surface: bool = False, sources: list[int] | None = None

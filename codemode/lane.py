@@ -58,6 +58,19 @@ class Lane:
         self._waiting.append(ticket)
         return ticket
 
+    def start_now(self, ticket: Ticket, classify: Callable[[], bool]) -> bool:
+        """Let the call start if its turn has come, and return whether it has. Takes what `wait_turn` takes."""
+        if self._starting is not None or self._closed or ticket.settled or self._waiting[0] is not ticket:
+            return False
+        exclusive = ticket.exclusive = classify()
+        if self._exclusive_active or (self._active if exclusive else self._active >= self._max_parallel):
+            return False
+        self._waiting.popleft()
+        self._starting = ticket
+        self._active += 1
+        self._exclusive_active = exclusive
+        return True
+
     async def wait_turn(self, ticket: Ticket, classify: Callable[[], bool]) -> None:
         """Wait until the call may start; no later call starts before `started` is called.
 
@@ -73,23 +86,18 @@ class Lane:
             if self._closed or ticket.settled:
                 self._drop(ticket)
                 raise Abandoned
-            if self._starting is None and self._waiting[0] is ticket:
-                ticket.exclusive = classify()
-                if self._has_room(ticket):
-                    break
+            if self.start_now(ticket, classify):
+                return
             ticket.turn = trio.Event()
             await ticket.turn.wait()
-        self._waiting.popleft()
-        self._starting = ticket
-        self._active += 1
-        self._exclusive_active = ticket.exclusive
 
     def started(self, ticket: Ticket) -> None:
         """Let the next call start: this one's ordered part is over."""
         assert self._starting is ticket
         ticket.started = True
         self._starting = None
-        self._advance()
+        if self._waiting:
+            self._wake(self._waiting[0])
 
     def settle(self, ticket: Ticket) -> None:
         """Free the call's place. The barrier of an exclusive call falls here."""
@@ -99,7 +107,8 @@ class Lane:
         self._active -= 1
         if ticket.exclusive:
             self._exclusive_active = False
-        self._advance()
+        if self._waiting:
+            self._advance()
 
     def give_up(self, ticket: Ticket) -> bool:
         """Abandon a call that has not come to its turn; returns whether it had not."""
@@ -114,11 +123,6 @@ class Lane:
         self._closed = True
         for ticket in tuple(self._waiting):
             self._wake(ticket)
-
-    def _has_room(self, ticket: Ticket) -> bool:
-        if self._exclusive_active:
-            return False
-        return self._active == 0 if ticket.exclusive else self._active < self._max_parallel
 
     def _drop(self, ticket: Ticket) -> None:
         if ticket in self._waiting:

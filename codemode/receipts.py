@@ -119,18 +119,16 @@ def _is_small(arguments: JsonValue) -> bool:
     if not isinstance(arguments, dict) or len(arguments) > _FEW:
         return False
     for name, value in arguments.items():
-        if len(name) > _MAX_STRING_CHARS or not _is_short(value):
+        if isinstance(value, str):
+            short = len(value) <= _SHORT_CHARS
+        elif isinstance(value, int):
+            # An int may have any number of digits.
+            short = -_SHORT_INT < value < _SHORT_INT
+        else:
+            short = value is None or isinstance(value, float)
+        if not short or len(name) > _MAX_STRING_CHARS:
             return False
     return True
-
-
-def _is_short(value: JsonValue) -> bool:
-    if isinstance(value, str):
-        return len(value) <= _SHORT_CHARS
-    if isinstance(value, int):
-        # An int may have any number of digits.
-        return -_SHORT_INT < value < _SHORT_INT
-    return value is None or isinstance(value, float)
 
 
 def _cut(value: JsonValue) -> str:

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from codemode import session_replay
 from codemode.session_events import (
     APPEND,
+    DISPATCH_END,
+    DISPATCH_START,
     EVENT_TYPES,
     FORMAT_VERSION,
     HEADER,
@@ -210,14 +212,18 @@ class SessionLog:
         """Whether an event only has to get into the file: nobody observes, and nothing is kept or wrong."""
         return not (self._observers or self._closed or self._pending) and self._memory is None
 
-    def append_dispatch(self, type: str, identity: Mapping[str, Any], text: bytes) -> None:  # noqa: A002  # as for append
+    def append_dispatch(
+        self, type: str, outer_call_id: str, sub_call_id: str, name: str, text: bytes
+    ) -> None:  # as for append
         """Add one of the two events of a nested call, written out by the caller; the cheap way of `append`.
 
         Only while the log `only_writes`.
 
         Args:
             type: `tool/code-dispatch-start` or `tool/code-dispatch`.
-            identity: At least its `rootCallId`, `parentCallId`, `subCallId` and `name`.
+            outer_call_id: Its root and its parent.
+            sub_call_id: Its id.
+            name: Its tool.
             text: Its whole `data`, as `encode` writes it.
 
         Raises:
@@ -225,11 +231,12 @@ class SessionLog:
         """
         self._before_append()
         state = self._state
-        time_ms = max(state.last_time, self._clock())
-        seq = self._next_seq()
-        state.accept_dispatch(type, identity, time_ms)
-        line = b'{"type":"%b","seq":%d,"time":%d,"data":%b}\n' % (type.encode(), seq, time_ms, text)
-        self._write(type, seq, line)
+        time_ms = self._clock()
+        if time_ms < state.last_time:
+            time_ms = state.last_time
+        seq = state.next_seq or 0
+        state.accept_dispatch(type, outer_call_id, outer_call_id, sub_call_id, name, time_ms)
+        self._write(type, seq, _DISPATCH_LINES[type] % (seq, time_ms, text))
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with every event from now on; return what ends that. Its errors are contained."""
@@ -404,7 +411,8 @@ class SessionLog:
         return self._state.next_seq or 0
 
     def _before_append(self) -> None:
-        self._state_loss()
+        if self._pending is not None:
+            self._state_loss()
         if self._file is None or self._pending is not None or self._rotate_at is None:
             return
         if self._file.size >= self._rotate_at:
@@ -501,6 +509,12 @@ class SessionLog:
     def _require_path(self) -> Path:
         assert self.path is not None, "only a log with a path has a file"
         return self.path
+
+
+_DISPATCH_LINES: Final = {
+    type: b'{"type":"%b","seq":%%d,"time":%%d,"data":%%b}\n' % type.encode()
+    for type in (DISPATCH_START, DISPATCH_END)  # noqa: A001  # the envelope's own word
+}
 
 
 def _line(event: SessionEvent) -> bytes:

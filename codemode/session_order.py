@@ -24,7 +24,7 @@ from codemode.session_events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
 @dataclasses.dataclass(slots=True)
@@ -95,24 +95,27 @@ class SessionState:
         self.next_seq = event["seq"] + 1
         self.last_time = max(self.last_time, event["time"])
 
-    def accept_dispatch(self, name: str, identity: Mapping[str, Any], time_ms: int) -> None:
+    def accept_dispatch(self, type: str, root: str, parent: str, sub: str, name: str, time_ms: int) -> None:  # noqa: A002  # the envelope's own word
         """Take the start or the end of a nested call as the next event: `accept` for the most frequent ones.
 
         Args:
-            name: The event's type.
-            identity: At least the ids and the name of the call.
-            time_ms: When it happened.
+            type: The event's type.
+            root: Id of the outermost call.
+            parent: Id of the enclosing call.
+            sub: Id of the nested call.
+            name: Its tool.
+            time_ms: When it happened, not before the last event.
 
         Raises:
             SessionOrderError: It cannot follow the events before it.
         """
         assert self.next_seq is not None, "a log begins with its header"
-        if name == DISPATCH_START:
-            self._dispatch_start(identity)
+        if type == DISPATCH_START:
+            self._start_dispatch(root, parent, sub, name)
         else:
-            self._dispatch_end(identity)
+            self._end_dispatch(root, parent, sub, name)
         self.next_seq += 1
-        self.last_time = max(self.last_time, time_ms)
+        self.last_time = time_ms
 
     def skip(self, count: int) -> None:
         """Take note that the next `count` events were lost."""
@@ -238,8 +241,10 @@ class SessionState:
         self._running.pop(call_id, None)
         self._known.pop(call_id, None)
 
-    def _dispatch_start(self, data: Mapping[str, Any], _event: SessionEvent | None = None) -> None:
-        root, parent, sub = data["rootCallId"], data["parentCallId"], data["subCallId"]
+    def _dispatch_start(self, data: dict[str, Any], _event: SessionEvent) -> None:
+        self._start_dispatch(data["rootCallId"], data["parentCallId"], data["subCallId"], data["name"])
+
+    def _start_dispatch(self, root: str, parent: str, sub: str, name: str) -> None:
         if root not in self._running:
             if not self.partial:
                 raise SessionOrderError(f"nested call {sub!r} starts outside its root call {root!r}")
@@ -253,22 +258,25 @@ class SessionState:
         if sub in known:
             raise SessionOrderError(f"nested call {sub!r} starts a second time")
         known.add(sub)
-        self._running[root][sub] = (parent, data["name"])
+        self._running[root][sub] = (parent, name)
 
-    def _dispatch_end(self, data: Mapping[str, Any], _event: SessionEvent | None = None) -> None:
-        root, sub = data["rootCallId"], data["subCallId"]
-        started = self._running.get(root, {}).get(sub)
-        if started is None:
+    def _dispatch_end(self, data: dict[str, Any], _event: SessionEvent) -> None:
+        self._end_dispatch(data["rootCallId"], data["parentCallId"], data["subCallId"], data["name"])
+
+    def _end_dispatch(self, root: str, parent: str, sub: str, name: str) -> None:
+        running = self._running.get(root)
+        started = None if running is None else running.get(sub)
+        if running is None or started is None:
             if self.partial:
                 return
             raise SessionOrderError(
                 f"nested call {sub!r} ends under root {root!r} without having started there"
             )
-        if started != (data["parentCallId"], data["name"]):
+        if started != (parent, name):
             raise SessionOrderError(
                 f"nested call {sub!r} ends with another parent or name than it started with"
             )
-        del self._running[root][sub]
+        del running[sub]
 
     def _shadowed(self, event: SessionEvent) -> slice | None:
         """Return the part of the surface this event replaces; None when it replaces nothing."""

@@ -59,6 +59,7 @@ _UNITS_PER_BRIEF_WAIT: Final = 8
 _BRIEF_WAIT_MILLISECONDS: Final = 1
 """Longest time a reader keeps other tasks waiting for a frame that is about to come; the least poll knows."""
 _CALL_START: Final = [wire.CALL]
+_RESULT: Final = b'["%b",%%d,%%b]' % wire.RESULT.encode()
 _QUICK_SECONDS: Final = 0.0005
 """A program that answers within this is waited for briefly the next time. Arbitrary: a few times what the
 next call of a loop takes."""
@@ -299,10 +300,14 @@ class Run:
                         or time.perf_counter() - self._rested_at > _SECONDS_PER_TURN
                     ):
                         await self._rest()
-                    if self._ended.is_set():
+                    if self._failure is not None or self._done is not None:
                         return  # Asked to stop meanwhile: what is left of the frame is not begun.
                     self._units += 1
-                    if await self._act(wire.parse_message(message), messages, scope) or self._over:
+                    parsed = wire.parse_message(message)
+                    if type(parsed) is wire.Call:
+                        if await self._serve(parsed, messages, scope) or self._over:
+                            return
+                    elif await self._act(parsed) or self._over:
                         return
                 self._flush()
                 payload = await self._next_payload()
@@ -409,10 +414,8 @@ class Run:
             )
             self._over = True
 
-    async def _act(self, message: wire.FromWorker, rest: Iterator[Any], scope: trio.CancelScope) -> bool:
-        """Act on one message; returns whether this reader is done with reading."""
-        if isinstance(message, wire.Call):
-            return await self._serve(message, rest, scope)
+    async def _act(self, message: wire.FromWorker) -> bool:
+        """Act on a message that is no call; returns whether this reader is done with reading."""
         if isinstance(message, wire.Log):
             exceeded = self._ledger.add(message.text)
             if self._on_log is not None:
@@ -546,7 +549,7 @@ class Run:
                 f"the result of {call.member} has {len(encoded)} bytes of JSON; the limit is"
                 f" max_call_bytes={self._limits.max_call_bytes}: ask for less at a time",
             )
-        return b'["%b",%d,%b]' % (wire.RESULT.encode(), call.id, encoded)
+        return _RESULT % (call.id, encoded)
 
     # ---- frames to the worker
 

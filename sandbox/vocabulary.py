@@ -68,9 +68,9 @@ class HostCall:
 
     __slots__ = (
         "_abandoned",
-        "_hold_wall",
         "_listener",
         "arguments",
+        "hold_wall",
         "id",
         "line",
         "member",
@@ -86,7 +86,7 @@ class HostCall:
         arguments: JsonValue,
         line: int | None,
         scope: trio.CancelScope,
-        hold_wall: Callable[[bool], None] | None = None,
+        hold_wall: Callable[[bool], None] = lambda _held: None,
     ) -> None:
         self.id = id
         self.namespace = namespace
@@ -96,12 +96,8 @@ class HostCall:
         self.scope = scope
         self._abandoned = False
         self._listener: Callable[[], None] | None = None
-        self._hold_wall = hold_wall
-
-    def hold_wall(self, held: bool) -> None:
-        """Stop the run's wall clock (True), or let it go on: while a person is asked, nobody is slow."""
-        if self._hold_wall is not None:
-            self._hold_wall(held)
+        self.hold_wall = hold_wall
+        """Stops the run's wall clock (True), or lets it go on: while a person is asked, nobody is slow."""
 
     def on_abandoned(self, listener: Callable[[], None]) -> None:
         """Call `listener` once when nobody waits for the answer any more, or now if that is so.

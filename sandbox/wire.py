@@ -114,14 +114,10 @@ class Done(NamedTuple):
 FromWorker = Ready | Call | Cancel | Log | Done
 
 
-def frame(payload: bytes) -> bytes:
-    """Return the payload with its length in front."""
-    return len(payload).to_bytes(HEADER_BYTES, "little") + payload
-
-
 def pack(messages: list[bytes]) -> bytes:
     """Return one frame of already encoded messages."""
-    return frame(b"[" + b",".join(messages) + b"]")
+    payload = b"[%b]" % b",".join(messages)
+    return len(payload).to_bytes(HEADER_BYTES, "little") + payload
 
 
 class FrameBuffer:
@@ -232,9 +228,14 @@ def _parse_call(message: list[Any]) -> Call:
     _expect(len(message) == 6)
     _, call_id, namespace, member, arguments, line = message
     # Spelled out, because it is done for every call.
-    _expect(type(call_id) is int and 0 < call_id <= MAX_CALL_ID)
-    _expect(type(namespace) is str and type(member) is str)
-    _expect(line is None or (type(line) is int and 0 < line <= MAX_LINE))
+    if not (
+        type(call_id) is int
+        and 0 < call_id <= MAX_CALL_ID
+        and type(namespace) is str
+        and type(member) is str
+        and (line is None or (type(line) is int and 0 < line <= MAX_LINE))
+    ):
+        _expect(condition=False)
     return Call(call_id, namespace[:MAX_NAME_CHARS], member[:MAX_NAME_CHARS], arguments, line)
 
 

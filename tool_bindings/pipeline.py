@@ -245,27 +245,27 @@ class Dispatch:
     async def prepare(self) -> None:
         """Run everything that decides whether the body may run."""
         if not self.prepare_nowait():
+            self._stage = _PREPARED
             try:
                 await self._decide(self._registry.policies(self._caller.scope))
             except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
                 self._settle(failure_from_exception(error))
 
     def prepare_nowait(self) -> bool:
-        """Do what `prepare` does when nobody has to be asked; returns whether that was all."""
+        """Do what `prepare` does when nobody has to be asked; False when somebody has: await that then."""
         if self._stage != _BEGUN:
             self._out_of_order("prepare")
+        if self._result is None:
+            if self._abort.aborted:
+                self._settle(_ABORTED_BEFORE_DISPATCH)
+            elif self._collapsed:
+                # No policy sees a call that the caller had no way to make, and its tool has no say either.
+                self._finalizer = None
+                self._settle(failure_from_exception(self._registry.collapsed_error(self._name)))
+            elif self._registry.policies(self._caller.scope).before:
+                return False
         self._stage = _PREPARED
-        if self._result is not None:
-            return True
-        if self._abort.aborted:
-            self._settle(_ABORTED_BEFORE_DISPATCH)
-            return True
-        if self._collapsed:
-            # No policy sees a call that the caller had no way to make, and its tool has no say either.
-            self._finalizer = None
-            self._settle(failure_from_exception(self._registry.collapsed_error(self._name)))
-            return True
-        return not self._registry.policies(self._caller.scope).before
+        return True
 
     async def _decide(self, policies: Policies) -> None:
         if policies.pre:

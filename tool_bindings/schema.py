@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sandbox.values import FrozenDict, FrozenList, NotJsonError, encode, snapshot
+from sandbox.values import FrozenDict, FrozenList, NotJsonError, encode, number_text, snapshot
 from tool_bindings.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ _ALLOWED_ON: Final[dict[str, tuple[str, ...]]] = {
 
 
 def json_text(value: Any) -> str:
-    """Quote a literal for a message, as JSON with a space after commas."""
+    """Quote a literal for a message, as JSON with a space after commas, numbers as results show them."""
     if isinstance(value, list):
         return "[" + ", ".join(json_text(item) for item in value) + "]"
-    return encode(value).decode("ascii")
+    return number_text(value) if type(value) is float else encode(value).decode("ascii")
 
 
 def is_record(node: object) -> bool:

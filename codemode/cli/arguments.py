@@ -15,6 +15,7 @@ from codemode.cli.status import CommandError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_HELP_COLUMNS: Final = 78
 _STATUS_HELP: Final = """\
 exit status:
   0  everything went well
@@ -86,11 +87,16 @@ def _command(
         help=summary,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=textwrap.dedent(description).strip(),
+        description=_filled(textwrap.dedent(description).strip()),
         epilog="examples:\n" + textwrap.indent(textwrap.dedent(examples).strip(), "  "),
     )
     command.set_defaults(module=module)
     return command
+
+
+def _filled(text: str) -> str:
+    """Return paragraphs in lines that fit a terminal of 80 columns, as argparse fits those of options."""
+    return "\n\n".join(textwrap.fill(paragraph, _HELP_COLUMNS) for paragraph in text.split("\n\n"))
 
 
 def _add_run(commands: _Commands[_Parser]) -> None:
@@ -107,9 +113,9 @@ def _add_run(commands: _Commands[_Parser]) -> None:
         """,
         """
         codemode run -c 'return 6 * 7'
-        codemode run -c 'found = await tools.glob(pattern="**/*.md"); return found["paths"]'
+        codemode run -c 'return (await tools.glob(pattern="**/*.md"))["paths"]'
         codemode run --root ~/project --events run.jsonl report.py
-        echo 'return await tools.add(a=1, b=2)' | codemode run --tools my_tools.py:registry --json -
+        codemode run --tools my_tools.py:registry --json - < report.py
         """,
     )
     _add_program(run)
@@ -328,7 +334,7 @@ def _add_bench(commands: _Commands[_Parser]) -> None:
         """,
         """
         codemode bench
-        codemode bench --tools my_tools.py:registry --tool lookup --arguments '{"key": "a"}'
+        codemode bench --tool read --arguments '{"file_path": "README.md"}'
         codemode bench --rounds 30 --json
         """,
     )

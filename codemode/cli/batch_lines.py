@@ -18,6 +18,7 @@ from codemode.depth import MAX_DEPTH, depth_of
 from codemode.receipts import CallRecord, bounded_arguments
 from sandbox.values import decode
 from sandbox.vocabulary import ABSENT
+from tool_bindings.repeated_keys import repeated_key_problem
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -176,9 +177,9 @@ def _entry(number: int, value: dict[str, Any], tools: Container[str], names: lis
 
 
 def _problem(value: dict[str, Any], line: bytes) -> str | None:
-    twice = _repeated_key(line)
+    twice = repeated_key_problem(line.decode("utf-8"))
     if twice is not None:
-        return f"the key {twice!r} stands twice in one object, so it is not clear which one is meant"
+        return twice
     for name in value:
         if name not in _MEMBERS:
             return f'there is no member {name!r}; a line has "tool", "arguments" and, if you like, "id"'
@@ -195,31 +196,3 @@ def _is_id(value: object) -> bool:
     if isinstance(value, str):
         return 0 < len(value) <= MAX_ID_CHARS
     return type(value) is int and abs(value) < 10**MAX_ID_CHARS
-
-
-class _RepeatedKeyError(Exception):
-    pass
-
-
-def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
-    if len(dict(pairs)) == len(pairs):
-        return
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise _RepeatedKeyError(key)
-        seen.add(key)
-
-
-_look_for_repeated: Final = json.JSONDecoder(
-    object_pairs_hook=_refuse_repeated, parse_int=str, parse_float=str
-).decode
-
-
-def _repeated_key(line: bytes) -> str | None:
-    """Return a key that an object of a line has twice. The line is known to be JSON, and not too deep."""
-    try:
-        _look_for_repeated(line.decode("utf-8"))
-    except _RepeatedKeyError as error:
-        return str(error)
-    return None

@@ -24,6 +24,7 @@ from codemode.settings import Settings
 from codemode.terminal import escape
 from sandbox.values import decode
 from tool_bindings.content import blocks_text
+from tool_bindings.repeated_keys import repeated_key_problem
 
 if TYPE_CHECKING:
     import argparse
@@ -75,6 +76,9 @@ def read_arguments(text: str) -> dict[str, JsonValue]:
     depth = depth_of(value)
     if depth > MAX_DEPTH:
         raise CommandError(f"the arguments are nested {depth} levels deep; at most {MAX_DEPTH} are taken")
+    twice = repeated_key_problem(text)
+    if twice is not None:
+        raise CommandError(f"the arguments: {twice}")
     return value
 
 

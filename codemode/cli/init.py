@@ -78,12 +78,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Write the files and say what to do next."""
     folder = Path(options.directory)
     files = {folder / TOOLS_NAME: _TOOLS, folder / PROGRAM_NAME: _PROGRAM}
-    for path in files:
-        if path.exists() or path.is_symlink():
-            raise CommandError(f"{str(path)!r} is there already; nothing was written. Name another directory")
+    made: list[Path] = []
     written: list[Path] = []
     try:
-        folder.mkdir(exist_ok=True)
+        for path in files:
+            if path.exists() or path.is_symlink():
+                raise CommandError(
+                    f"{str(path)!r} is there already; nothing was written. Name another directory"
+                )
+        made = [each for each in (folder, *folder.parents) if not each.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
             # Exclusive: what appeared there a moment ago is not written over either.
             with path.open("x", encoding="utf-8") as stream:
@@ -93,6 +97,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         for path in written:
             with contextlib.suppress(OSError):
                 path.unlink()
+        for each in made:
+            with contextlib.suppress(OSError):
+                each.rmdir()
         raise CommandError(f"cannot write to {str(folder)!r}: {reason(error)}") from error
     tools, program = files
     for path in files:

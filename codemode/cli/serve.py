@@ -9,11 +9,13 @@ import contextlib
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from codemode.cli import status
 from codemode.cli.status import CommandError
+from codemode.event_text import plural
 from codemode.server.descriptors import claim_standard_streams
 
 if TYPE_CHECKING:
@@ -38,6 +40,10 @@ _PATIENCE_SECONDS: Final = 10.0
 """Clients give up on a server that does not answer; tools of slower MCP servers are announced later."""
 OUTPUT_BYTES: Final = 1_048_576
 """Default of `--max-output-bytes` here: what comes back goes into a model's context."""
+_STDIO_NOTE: Final = """\
+codemode: serving run_code over {count} to an MCP client on standard input and output.
+  It waits for one now; clients start this command themselves (`codemode serve --help`).
+  Ctrl-C or Ctrl-D ends it."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -45,6 +51,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Serve until the client leaves or a signal comes."""
     tokens: list[str] = []
     listener: socket.socket | None = None
+    _check_options(options)
+    typed_to = sys.stdin is not None and sys.stdin.isatty()
     try:
         # Before anything else is imported: modules of tools print while they are. Over HTTP it keeps tools
         # from waiting for a terminal.
@@ -69,11 +77,25 @@ def run(options: argparse.Namespace, console: Console) -> int:
     interrupt = Interrupt()
     with event_log(options.events, console) as log:
         if listener is None:
+            if typed_to:
+                # A client says nothing to a terminal, so a person is there, and would wait in vain.
+                console.say(_STDIO_NOTE.format(count=plural(len(toolset.allowed), "tool")))
             trio.run(_serve_stdio, options, toolset, log, console, interrupt, descriptors)
         else:
             trio.run(_serve_http, options, toolset, log, console, interrupt, listener, tokens)
     # A client that leaves and a person who stops the server both get what they want.
     return status.OK
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Refuse what would be ignored: who gives it believes in a door that is not there.
+
+    Raises:
+        CommandError: An option for HTTP was given without it.
+    """
+    for name, value in (("--token-file", options.token_file), ("--allow-host", options.allow_host)):
+        if value and options.http is None:
+            raise CommandError(f"{name} is for HTTP only; add --http HOST:PORT, or leave {name} out")
 
 
 async def _serve_stdio(

@@ -80,7 +80,7 @@ class Channel:
         Raises:
             SupervisorGoneError: The other end is closed.
         """
-        messages = self._take_frames()
+        messages: list[Any] = []
         while not messages:
             if timeout_seconds is not None and not self._poll.poll(max(timeout_seconds, 0) * 1000):
                 return messages
@@ -90,14 +90,16 @@ class Channel:
                 data = b""
             if not data:
                 raise SupervisorGoneError
+            payload = self._buffer.only_payload(data)
+            if payload is not None:
+                return _messages(payload)
             self._buffer.feed(data)
-            messages = self._take_frames()
+            while (payload := self._buffer.next_payload()) is not None:
+                messages += _messages(payload)
         return messages
 
-    def _take_frames(self) -> list[Any]:
-        messages: list[Any] = []
-        while (payload := self._buffer.next_payload()) is not None:
-            decoded = values.decode(payload, frozen=True)
-            assert isinstance(decoded, list)
-            messages.extend(decoded)
-        return messages
+
+def _messages(payload: bytes) -> list[Any]:
+    messages = values.decode(payload, frozen=True)
+    assert isinstance(messages, list)
+    return messages

@@ -21,6 +21,7 @@ from sandbox.worker.loop import CallFuture
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from types import FrameType
 
     from sandbox.preflight.spaces import Parameters
     from sandbox.worker.loop import WireLoop
@@ -64,12 +65,15 @@ class PendingCall:
         self._value: object = _NO_VALUE
 
     def __await__(self) -> Generator[Any, None, Any]:
-        loop = self._function._loop
-        if self._is_new() and loop.has_nothing_else():
+        function = self._function
+        loop = function._loop
+        if self._future is None and self._value is _NO_VALUE and loop.has_nothing_else():
             # The one wait of a program that does one thing after the other: no future, no trip to the loop.
-            self._function._unstarted.pop(self, None)
+            function._unstarted.pop(self, None)
             try:
-                self._value = self._function._call(self._arguments, self._line)
+                self._value = loop.call_and_wait(
+                    function._target, function._encoded(self._arguments), self._line, function._make_error
+                )
             except CallError as error:
                 self._arguments = None
                 self._future = loop.create_future()
@@ -94,8 +98,8 @@ class PendingCall:
             return False
         raise TypeError(refusal_text(self))
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
+    """By identity too; defined here, where `__eq__` would take it away."""
 
 
 def refusal_text(call: PendingCall) -> str:
@@ -208,7 +212,10 @@ class HostFunction:
         arguments: object = kwargs
         if args:
             arguments = self._by_position(args, kwargs)
-        call = PendingCall(self, arguments, _program_line(self._program_file))
+        frame = sys._getframe(1)
+        file = self._program_file
+        line = frame.f_lineno if frame.f_code.co_filename == file else _program_line(frame, file)
+        call = PendingCall(self, arguments, line)
         if self._eager:
             start(call)
             self._loop.flush()
@@ -232,9 +239,6 @@ class HostFunction:
 
     def _start(self, arguments: object, line: int | None) -> CallFuture:
         return self._loop.start_call(self._target, self._encoded(arguments), line, self._make_error)
-
-    def _call(self, arguments: object, line: int | None) -> Any:
-        return self._loop.call_and_wait(self._target, self._encoded(arguments), line, self._make_error)
 
     def _encoded(self, arguments: object) -> bytes:
         try:
@@ -266,6 +270,7 @@ class HostNamespace:
         "_batch",
         "_eager",
         "_error_class",
+        "_found",
         "_groups",
         "_loop",
         "_max_call_bytes",
@@ -304,15 +309,22 @@ class HostNamespace:
         self._positional = positional
         self._eager = eager
         self._members: dict[str, HostFunction] = {}
+        self._found: dict[str, HostFunction | HostGroup | Batch] = {}
+        """What was read as an attribute already."""
         self._batch: Batch | None = None
         self._unstarted: dict[PendingCall, None] = {}
 
     def __getattr__(self, name: str) -> HostFunction | HostGroup | Batch:
-        if name == BATCH and self._batch is not None:
-            return self._batch
-        if name in self._groups:
-            return HostGroup(self, name)
-        return self._member(name, AttributeError)
+        found = self._found.get(name)
+        if found is None:
+            if name == BATCH and self._batch is not None:
+                found = self._batch
+            elif name in self._groups:
+                found = HostGroup(self, name)
+            else:
+                found = self._member(name, AttributeError)
+            self._found[name] = found
+        return found
 
     def __getitem__(self, name: str) -> HostFunction:
         # LookupError and not KeyError, which would show its text in quotes.
@@ -487,7 +499,9 @@ class Batch:
                 f' {self._target._name}.name(key=value), or ("name", {{"key": value}})'
             )
         call = PendingCall(
-            self._target._member(name, LookupError), arguments, _program_line(self._target._program_file)
+            self._target._member(name, LookupError),
+            arguments,
+            _program_line(sys._getframe(), self._target._program_file),
         )
         self._target._unstarted[call] = None
         return call
@@ -530,12 +544,12 @@ def _squash(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalnum())
 
 
-def _program_line(program_file: str) -> int | None:
-    frame = sys._getframe(1)
+def _program_line(frame: FrameType | None, program_file: str) -> int | None:
+    """Return the line of the program that led to a frame."""
     while frame is not None:
         if frame.f_code.co_filename == program_file:
             return frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]  # the last frame has none
+        frame = frame.f_back
     return None
 
 

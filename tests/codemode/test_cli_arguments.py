@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from codemode.cli import main
+from codemode.cli import arguments, main
 
 SEE_RUN = "(see `codemode run --help`)"
 NO_PROGRAM = "codemode run: give one program: a FILE, `-` for standard input, or -c CODE"
@@ -98,6 +98,24 @@ def test_every_command_explains_itself_with_examples(command, capsys):
     assert "" == err
     assert "usage: codemode" in out
     assert ("examples:" in out) == bool(command)
+
+
+@pytest.mark.parametrize(
+    "command", [[], *([name] for name in sorted(arguments._COMMANDS))], ids=lambda command: " ".join(command)
+)
+def test_help_fits_a_terminal_of_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert 0 == main([*command, "--help"])
+    assert [] == [line for line in capsys.readouterr().out.splitlines() if len(line) > 80]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--token-file", "tokens.txt"), ("--allow-host", "example.org")]
+)
+def test_options_of_http_are_refused_without_http(option, value, capsys):
+    assert 2 == main(["serve", option, value])
+    expected = f"codemode serve: {option} is for HTTP only; add --http HOST:PORT, or leave {option} out"
+    assert [expected] == capsys.readouterr().err.splitlines()
 
 
 def test_the_version_is_the_distributions(capsys):

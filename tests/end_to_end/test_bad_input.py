@@ -51,6 +51,10 @@ CASES = {
     "call: NaN": (["call", "read", '{"offset": NaN}'], "the arguments are not valid JSON"),
     "call: no object": (["call", "read", "[1]"], "the arguments must be a JSON object"),
     "call: too deep": (["call", "read", '{"a": ' + "[" * 600 + "]" * 600 + "}"], "601 levels deep"),
+    "call: a key twice": (
+        ["call", "read", '{"file_path": "a", "x": {"b": 1, "b": 2}}'],
+        "the arguments: the key 'b' stands twice in one object",
+    ),
     "call: unknown tool": (["call", "raed", "{}"], "did you mean 'read'?"),
     "unknown option": (["run", "--nope", "-c", "1"], "unrecognized argument '--nope'"),
     "unknown allowed tool": (["run", "-c", "1", "--allow", "raed"], "did you mean 'read'?"),

@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.needs_linux
 
 
-@pytest.mark.parametrize("arguments", [[], ["first steps"]])
+@pytest.mark.parametrize("arguments", [[], ["first steps"], ["new/deeper/steps"]])
 def test_the_command_it_prints_runs_what_it_wrote(codemode, folder, arguments):
     status, out, err = codemode("init", *arguments)
     assert (0, "") == (status, err)
@@ -38,7 +38,20 @@ def test_nothing_is_written_over(codemode, folder, name):
 
 def test_a_directory_that_cannot_be_made_gives_one_line(codemode, folder):
     (folder / "file").touch()
-    for name in ("file", "no/such"):
+    for name in ("file", "file/deeper", "/proc/nobody/makes/this"):
         status, out, err = codemode("init", name)
         assert (2, "", 1) == (status, out, err.count("\n"))
         assert f"codemode init: cannot write to '{name}': " in err
+
+
+def test_what_cannot_be_finished_leaves_no_directory_behind(codemode, folder):
+    # A file size limit fails the first write; Python ignores the signal that comes with it.
+    def limit():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+
+    status, out, err = codemode("init", "new/deeper", preexec_fn=limit)
+    assert (2, "") == (status, out)
+    assert "codemode init: cannot write to 'new/deeper': File too large\n" == err
+    assert [] == list(folder.iterdir())

@@ -59,6 +59,10 @@ class Screen:
         while not re.search(pattern, self.drawn):
             assert self.read(), self.drawn
 
+    def type(self, keys):
+        """Type on the keyboard of the terminal."""
+        os.write(self._ours, keys)
+
     def finish(self):
         """Wait for the command; return its status and everything that was drawn."""
         while self.read():
@@ -147,6 +151,17 @@ def test_what_a_failing_program_printed_is_shown_once_and_before_the_reason(star
     assert 1 == status
     assert (1, 1) == (drawn.count("one\r\n"), drawn.count("two\r\n"))
     assert drawn.index("two") < drawn.index("ZeroDivisionError")
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x04"], ids=["Ctrl-C", "Ctrl-D"])
+def test_serving_on_a_terminal_says_what_it_waits_for_and_how_to_end_it(start, folder, key):
+    screen = Screen(start, "serve")
+    screen.read_until(r"serving run_code over 5 tools to an MCP client on standard input and output")
+    screen.read_until(r"Ctrl-C or Ctrl-D ends it")
+    screen.type(key)
+    status, drawn = screen.finish()
+    assert 0 == status, drawn
+    assert 3 == drawn.replace("^C", "").count("\r\n")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tool_bindings.schema import (
     assert_json_schema,
     assert_object_schema,
     is_full_schema,
+    json_text,
     parameters_schema,
     schema_violations,
     value_schema,
@@ -275,3 +276,16 @@ class TestDialects:
         assert not is_full_schema(schema)
         with pytest.raises(UnsupportedSchemaError):
             compile_schema(schema)
+
+
+@pytest.mark.parametrize(
+    ("expected", "value"),
+    [
+        ("[4, 1.5, -0]", [4.0, 1.5, -0.0]),
+        ("1e+21", 1e21),
+        ('["a", null, true]', ["a", None, True]),
+        (str(2**70), 2**70),
+    ],
+)
+def test_literals_in_messages_are_written_as_results_are(expected, value):
+    assert expected == json_text(value)

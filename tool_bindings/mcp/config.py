@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from sandbox.values import decode
 from tool_bindings.mcp.errors import McpConfigError
+from tool_bindings.repeated_keys import repeated_key_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -121,11 +122,15 @@ def load_mcp_config(path: Path, environ: Mapping[str, str] | None = None) -> lis
     if len(data) > MAX_FILE_BYTES:
         raise McpConfigError(f"{str(path)!r} has more than {MAX_FILE_BYTES} bytes; is it the right file?")
     try:
-        document = decode(data.decode("utf-8-sig"))
+        text = data.decode("utf-8-sig")
+        document = decode(text)
     except UnicodeDecodeError:
         raise McpConfigError(f"{str(path)!r} is not UTF-8 text") from None
     except ValueError as error:
         raise McpConfigError(f"{str(path)!r} is not valid JSON: {error}") from None
+    twice = repeated_key_problem(text)
+    if twice is not None:
+        raise McpConfigError(f"{str(path)!r}: {twice}")
     return parse_mcp_config(document, environ)
 
 

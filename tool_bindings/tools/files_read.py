@@ -88,11 +88,11 @@ def read_tool(
                     "description": "The file: absolute, or relative to the root directory.",
                 },
                 "offset": {
-                    "type": "number",
+                    "type": "integer",
                     "description": "Number of the first line to return, from 1. Default 1.",
                 },
                 "limit": {
-                    "type": "number",
+                    "type": "integer",
                     "description": f"Most lines to return. Default and maximum {most}.",
                 },
             },
@@ -216,9 +216,10 @@ class _Reader:
 
 
 def _positive_integer(number: float, name: str) -> int:
-    if number < 1 or number != int(number):
-        raise ToolUsageError(f"{name} must be a whole number of at least 1, not {number}")
-    return int(number)
+    whole = int(number)  # The schema lets 2.0 pass for an integer.
+    if whole < 1:
+        raise ToolUsageError(f"{name} must be a whole number of at least 1, not {whole}")
+    return whole
 
 
 def _pieces(fd: int, size: int, stream_bytes: int, checkpoint: Checkpoint) -> Iterator[bytes]:

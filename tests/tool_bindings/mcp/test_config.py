@@ -128,7 +128,12 @@ def test_a_file_is_read_with_a_byte_order_mark_too(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(b"\xff", "not UTF-8"), (b"{", "not valid JSON"), (b" " * 1_048_577, "more than 1048576 bytes")],
+    [
+        (b"\xff", "not UTF-8"),
+        (b"{", "not valid JSON"),
+        (b" " * 1_048_577, "more than 1048576 bytes"),
+        (b'{"mcpServers": {"s": {"command": "a"}, "s": {"command": "b"}}}', "the key 's' stands twice"),
+    ],
 )
 def test_a_file_that_is_no_configuration_says_why(tmp_path, data, words):
     path = tmp_path / "mcp.json"

@@ -111,8 +111,7 @@ async def test_file_around_the_streaming_size_reads_the_same(make_tools, root, s
         ({"file_path": "a\ud800b"}, "file_path holds a lone surrogate at position 1"),
         ({"file_path": "a/" * 2049}, "file_path is 4098 bytes long; a path has at most 4096 bytes"),
         ({"file_path": "a", "offset": 0}, "offset must be a whole number of at least 1, not 0"),
-        ({"file_path": "a", "offset": 1.5}, "offset must be a whole number of at least 1, not 1.5"),
-        ({"file_path": "a", "limit": -3}, "limit must be a whole number of at least 1, not -3"),
+        ({"file_path": "a", "limit": -3.0}, "limit must be a whole number of at least 1, not -3"),
         ({"file_path": "a", "limit": 2001}, "limit is 2001, but at most 2000 lines can be read at once"),
     ],
 )
@@ -120,6 +119,14 @@ async def test_senseless_argument_is_refused_without_a_code(tools, arguments, te
     error = await tools.error("read", **arguments)
     assert (error.name, error.code) == (None, None)
     assert text in error.text
+
+
+async def test_a_fraction_is_an_argument_of_the_wrong_type(tools):
+    """Decision 0286: line numbers are integers, so that a model reads `int`."""
+    error = await tools.error("read", file_path="a", offset=1.5)
+    assert "INVALID_ARGS" == error.code
+    assert '"offset" must be an integer (got 1.5)' in error.text
+    assert "offset: int = ..., limit: int = ..." in error.text
 
 
 async def test_whole_number_written_as_float_is_accepted(tools, root):

@@ -1,0 +1,126 @@
+"""The two events of every nested call of one run: that it starts, and how it ended.
+
+Their text is put together from pieces. Ids and names are alike from call to call, so nearly all of an event
+is known before it happens; arguments and content are encoded once.
+
+Knows: what the two events hold. Does not know: where events go (`events`), what comes before and after.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from codemode.session_events import DISPATCH_END, DISPATCH_START
+from sandbox.values import encode
+
+if TYPE_CHECKING:
+    from codemode.events import EventSink
+    from sandbox.values import JsonValue
+    from tool_bindings.definition import ToolDefinition
+    from tool_bindings.pipeline import Dispatch
+    from tool_bindings.results import ToolResult
+
+
+StartText: TypeAlias = tuple[bytes, bytes]
+"""A call's id and the whole data of its start, as text."""
+
+
+class DispatchEvents:
+    """Records the nested calls of one outer call.
+
+    Args:
+        sink: Where events go.
+        call_id: Id of the outer call, which is root and parent of them all.
+    """
+
+    def __init__(self, sink: EventSink, call_id: str) -> None:
+        self._sink = sink
+        self._call_id = call_id
+        outer = encode(call_id)
+        self._before_id = b'{"rootCallId":%b,"parentCallId":%b,"subCallId":' % (outer, outer)
+        self._between: dict[str, bytes] = {}
+        """Name of a tool to what stands between the id of a call and its arguments."""
+        self._annotations: dict[str, tuple[ToolDefinition, list[bytes]]] = {}
+        """Name of a tool to its definition, and what an ordinary success says around the id of a call."""
+
+    def started(self, sub_call_id: str, name: str, arguments: JsonValue) -> StartText | None:
+        """Record that a call starts; return what `ended` wants back."""
+        sink = self._sink
+        if not sink.just_writes():
+            if sink.wanted:
+                sink.emit(DISPATCH_START, self._start(sub_call_id, name, arguments))
+            return None
+        between = self._between.get(name)
+        if between is None:
+            between = self._between[name] = b',"name":%b,"arguments":' % encode(name)
+        own_id = encode(sub_call_id)
+        text = b"%b%b%b%b}" % (self._before_id, own_id, between, encode(arguments))
+        sink.write_dispatch(DISPATCH_START, self._call_id, sub_call_id, name, text)
+        return own_id, text
+
+    def ended(
+        self,
+        started: StartText | None,
+        sub_call_id: str,
+        name: str,
+        arguments: JsonValue,
+        dispatch: Dispatch,
+        result: ToolResult,
+    ) -> None:
+        """Record how a call ended.
+
+        Args:
+            started: What `started` returned.
+            sub_call_id: Id of the call.
+            name: Its tool.
+            arguments: What it was called with.
+            dispatch: The call.
+            result: Its result.
+        """
+        sink = self._sink
+        if started is not None and sink.just_writes():
+            own_id, start = started
+            text = b'%b,"isError":%b,"content":%b%b}' % (
+                start[:-1],
+                b"true" if result.is_error else b"false",
+                encode(result.content),  # type: ignore[arg-type]  # frozen blocks, which are JSON
+                self._annotation(own_id, name, dispatch, result),
+            )
+            sink.write_dispatch(DISPATCH_END, self._call_id, sub_call_id, name, text)
+        elif sink.wanted:
+            sink.emit(DISPATCH_END, self.end(sub_call_id, name, arguments, dispatch, result))
+
+    def end(
+        self, sub_call_id: str, name: str, arguments: JsonValue, dispatch: Dispatch, result: ToolResult
+    ) -> dict[str, JsonValue]:
+        """Return what the event of a call's end holds."""
+        return {
+            **self._start(sub_call_id, name, arguments),
+            "isError": result.is_error,
+            "content": result.content,  # type: ignore[dict-item]  # frozen blocks, which are JSON
+            **self._sink.annotation(dispatch, result),
+        }
+
+    def _start(self, sub_call_id: str, name: str, arguments: JsonValue) -> dict[str, JsonValue]:
+        return {
+            "rootCallId": self._call_id,
+            "parentCallId": self._call_id,
+            "subCallId": sub_call_id,
+            "name": name,
+            "arguments": arguments,
+        }
+
+    def _annotation(self, own_id: bytes, name: str, dispatch: Dispatch, result: ToolResult) -> bytes:
+        """Return the members that say what a result means, each after a comma."""
+        definition = dispatch.definition
+        ordinary = not result.is_error and result.annotation is None and self._sink.hides_payload
+        if ordinary and definition is not None:
+            # Of an ordinary success nothing is shown that differs from call to call, but the id.
+            known = self._annotations.get(name)
+            if known is not None and known[0] is definition:
+                return own_id.join(known[1])
+        fields = self._sink.annotation(dispatch, result)
+        text = b"," + encode(fields)[1:-1] if fields else b""
+        if ordinary and definition is not None:
+            self._annotations[name] = (definition, text.split(own_id))
+        return text
