@@ -13,7 +13,6 @@ import trio
 
 from codemode.dispatch_events import DispatchEvents
 from codemode.lane import Abandoned, Lane, Ticket
-from codemode.namespace import tools_namespace
 from codemode.receipts import CallRecord, bounded_arguments
 from sandbox.vocabulary import HostCall, HostFunctionError, Namespace
 from tool_bindings.abort import AbortSignal
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     from codemode.dispatch_events import StartText
     from codemode.events import EventSink
     from codemode.log_shaping import LogShaper
+    from codemode.namespace import OfferedTools
     from sandbox.values import JsonValue
     from tool_bindings.caller import DispatchToken
-    from tool_bindings.definition import ToolDefinition
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.registry import ToolRegistry
     from tool_bindings.results import ToolResult
@@ -43,7 +42,6 @@ class Bridge:
 
     Args:
         registry: What the calls are dispatched through.
-        names: Tools the program may call.
         call_id: Id of the outer call.
         run_id: Id of the run, for policies and approvals.
         token: The outer call's dispatch token.
@@ -58,7 +56,6 @@ class Bridge:
     def __init__(
         self,
         registry: ToolRegistry,
-        names: Sequence[str],
         *,
         call_id: str,
         run_id: str,
@@ -71,7 +68,6 @@ class Bridge:
         log_shaper: LogShaper | None = None,
     ) -> None:
         self._registry = registry
-        self._names = tuple(names)
         self._call_id = call_id
         self._sink = sink
         self._events = DispatchEvents(sink, call_id)
@@ -92,21 +88,16 @@ class Bridge:
         """The receipt, in submission order."""
         self.concludes_turn = False
 
-    @property
-    def definitions(self) -> list[ToolDefinition]:
-        """The tools the program may call, as they are now."""
-        found = (self._registry.get(name, self._scope) for name in self._names)
-        return [definition for definition in found if definition is not None]
-
-    def namespace(self, source: str) -> Namespace:
-        """Return what the program calls these tools through.
+    def namespace(self, tools: OfferedTools, source: str) -> Namespace:
+        """Return what the program calls tools through.
 
         Args:
+            tools: Those that it may call.
             source: The program.
         """
         # An around listener may answer a call that the tool itself would refuse.
         judge = not self._registry.policies(self._scope).around
-        return tools_namespace(self.definitions, source, self._accept, judge_arguments=judge)
+        return tools.namespace(source, self._accept, judge_arguments=judge)
 
     def close(self, reason: str = RUN_SETTLED) -> None:
         """Abandon what has not started and stop what runs. The calls' own tasks then end by themselves."""
@@ -177,7 +168,7 @@ class Bridge:
             call.arguments,
             record.id,
             signal,
-            call.scope,
+            call,
         )
         if not dispatch.prepare_nowait():
             await dispatch.prepare()

@@ -11,24 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codemode.helpers import Helpers
-from codemode.hints import hints_for
-from codemode.namespace import tools_namespace
 from sandbox.supervisor import Stop
 from sandbox.vocabulary import HostCall, HostFunctionError, Outcome, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from codemode.namespace import OfferedTools
     from sandbox.limits import Limits
     from sandbox.supervisor import Sandbox
     from sandbox.values import JsonValue
-    from tool_bindings.definition import ToolDefinition
 
 
 async def check_program(
     sandbox: Sandbox,
     source: str,
-    definitions: Sequence[ToolDefinition],
+    offered: OfferedTools,
     limits: Limits,
     *,
     judge_arguments: bool,
@@ -38,14 +34,13 @@ async def check_program(
     Args:
         sandbox: Where it would run.
         source: The program.
-        definitions: The tools it would have.
+        offered: The tools it would have.
         limits: Bounds of the check itself.
         judge_arguments: Whether a call fails for certain when its tool would refuse the arguments.
     """
-    tools = tools_namespace(definitions, source, _refuse, judge_arguments=judge_arguments)
-    helpers = Helpers(definitions, None).namespace(tools.name)
-    names = [definition.name for definition in definitions]
-    program = Program(source, (tools, helpers), hints_for(names), check_only=True)
+    tools = offered.namespace(source, _refuse, judge_arguments=judge_arguments)
+    helpers = Helpers(offered.definitions, None).namespace(tools.name)
+    program = Program(source, (tools, helpers), offered.hints, check_only=True)
     return await sandbox.run(program, limits=limits, stop=Stop())
 
 

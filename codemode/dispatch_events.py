@@ -45,17 +45,17 @@ class DispatchEvents:
 
     def started(self, sub_call_id: str, name: str, arguments: JsonValue) -> StartText | None:
         """Record that a call starts; return what `ended` wants back."""
-        sink = self._sink
-        if not sink.just_writes():
-            if sink.wanted:
-                sink.emit(DISPATCH_START, self._start(sub_call_id, name, arguments))
+        log = self._sink.writable_log()
+        if log is None:
+            if self._sink.wanted:
+                self._sink.emit(DISPATCH_START, self._start(sub_call_id, name, arguments))
             return None
         between = self._between.get(name)
         if between is None:
             between = self._between[name] = b',"name":%b,"arguments":' % encode(name)
         own_id = encode(sub_call_id)
         text = b"%b%b%b%b}" % (self._before_id, own_id, between, encode(arguments))
-        sink.write_dispatch(DISPATCH_START, self._call_id, sub_call_id, name, text)
+        log.append_dispatch(DISPATCH_START, self._call_id, sub_call_id, name, text)
         return own_id, text
 
     def ended(
@@ -77,8 +77,8 @@ class DispatchEvents:
             dispatch: The call.
             result: Its result.
         """
-        sink = self._sink
-        if started is not None and sink.just_writes():
+        log = self._sink.writable_log()
+        if started is not None and log is not None:
             own_id, start = started
             text = b'%b,"isError":%b,"content":%b%b}' % (
                 start[:-1],
@@ -86,9 +86,9 @@ class DispatchEvents:
                 encode(result.content),  # type: ignore[arg-type]  # frozen blocks, which are JSON
                 self._annotation(own_id, name, dispatch, result),
             )
-            sink.write_dispatch(DISPATCH_END, self._call_id, sub_call_id, name, text)
-        elif sink.wanted:
-            sink.emit(DISPATCH_END, self.end(sub_call_id, name, arguments, dispatch, result))
+            log.append_dispatch(DISPATCH_END, self._call_id, sub_call_id, name, text)
+        elif self._sink.wanted:
+            self._sink.emit(DISPATCH_END, self.end(sub_call_id, name, arguments, dispatch, result))
 
     def end(
         self, sub_call_id: str, name: str, arguments: JsonValue, dispatch: Dispatch, result: ToolResult

@@ -51,7 +51,7 @@ class EventSink:
         self.wanted = log is not None or listener is not None
         self.hides_payload = projection.hides_payload
         """Whether what is shown of an ordinary success says nothing of its value."""
-        self._only_logs = log is not None and listener is None and masker is None
+        self._only_log = log if listener is None and masker is None else None
 
     def annotation(self, call: Dispatch, result: ToolResult) -> dict[str, JsonValue]:
         """Return the fields that say in an event what a result means."""
@@ -68,24 +68,10 @@ class EventSink:
         """Return the number of a turn that is about to start."""
         return next(self._turns) if self._log is None else self._log.next_turn
 
-    def just_writes(self) -> bool:
-        """Whether `write_dispatch` may be used: an event only has to get into a file, and as it is."""
-        return self._only_logs and self._log.only_writes  # type: ignore[union-attr]  # it has a log then
-
-    def write_dispatch(self, name: str, outer_call_id: str, sub_call_id: str, tool: str, text: bytes) -> None:
-        """Record one of the two events of a nested call, of which there are many, as text.
-
-        Only while the sink `just_writes`.
-
-        Args:
-            name: The event's type.
-            outer_call_id: Its root and parent.
-            sub_call_id: Id of the nested call.
-            tool: Name of the tool.
-            text: The whole `data`, as `encode` writes it.
-        """
-        assert self._log is not None, "what just writes has a log"
-        self._log.append_dispatch(name, outer_call_id, sub_call_id, tool, text)
+    def writable_log(self) -> SessionLog | None:
+        """Return the log when events of nested calls can go to it as text: nobody else wants them."""
+        log = self._only_log
+        return log if log is not None and log.only_writes() else None
 
     def emit(
         self, name: str, data: Mapping[str, Any], *, surface: bool = False, sources: list[int] | None = None

@@ -37,6 +37,7 @@ _POSITIONAL: Final = {
     "describe": ("name",),
     "progress": ("done", "total", "note"),
 }
+_EAGER: Final = frozenset({"progress"})
 _MOST_RESULTS: Final = 50
 _MAX_NOTE_CHARS: Final = 200
 
@@ -74,7 +75,7 @@ class Helpers:
             importable=True,
             noun="helper",
             positional=_POSITIONAL,
-            eager=frozenset({"progress"}),
+            eager=_EAGER,
             batches=batches,
         )
 

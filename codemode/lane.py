@@ -59,7 +59,7 @@ class Lane:
         return ticket
 
     def start_now(self, ticket: Ticket, classify: Callable[[], bool]) -> bool:
-        """Let the call start if its turn has come, and return whether it has. Takes what `wait_turn` takes."""
+        """Let the call start if its turn has come; return whether it has. Takes what `wait_turn` takes."""
         if self._starting is not None or self._closed or ticket.settled or self._waiting[0] is not ticket:
             return False
         exclusive = ticket.exclusive = classify()

@@ -9,15 +9,18 @@ Knows: names, signatures, schemas. Does not know: what answers a call.
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
+from codemode.hints import hints_for
 from sandbox.preflight.spaces import Parameters
 from sandbox.vocabulary import ErrorClass, Namespace
 from tool_bindings.aliases import aliases_of
 from tool_bindings.stubs import signature
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from sandbox.vocabulary import HostFunction
     from tool_bindings.definition import ToolDefinition
@@ -27,64 +30,83 @@ TOOL_CALL_ERROR: Final = ErrorClass("ToolCallError", ("tool_name", "toolName"))
 """What failed calls raise in a program."""
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
 _MANY: Final = 200
-"""Tools whose signatures are all sent along with a program. Arbitrary: writing and sending one costs some
-40 µs, and a program names few tools."""
+"""Tools whose signatures are all told to a worker, whatever its program. Arbitrary: writing and telling one
+costs some 40 µs, and a program names few tools."""
+_WORD: Final = re.compile(r"\w+")
 _MAX_CHOICES: Final = 30
 """Values listed when an argument is none of them. Arbitrary; a longer list is the run's to explain."""
 
 
-def tools_namespace(
-    definitions: Sequence[ToolDefinition], source: str, function: HostFunction, *, judge_arguments: bool
-) -> Namespace:
-    """Return what a program calls tools through.
+class OfferedTools:
+    """A set of tools as programs can call them, apart from any program; for one program after the other.
 
     Args:
-        definitions: The tools it may call.
-        source: The program.
-        function: Answers the calls.
-        judge_arguments: Whether a call is bound to fail when the tool itself would refuse its arguments.
+        definitions: The tools.
     """
-    aliases = aliases_of(definitions)
-    named = {definition.name for definition in definitions if definition.name in source}
-    for alias, names in aliases.items():
-        if _last_word(alias) in source:
-            named.update(names)
-    return Namespace(
-        NAME,
-        _members(definitions, named),
-        function,
-        TOOL_CALL_ERROR,
-        noun="tool",
-        ends_calls=True,
-        aliases=aliases,
-        parameters=_certain_parameters(definitions, named) if judge_arguments else {},
-    )
 
+    def __init__(self, definitions: Iterable[ToolDefinition]) -> None:
+        self.definitions = tuple(definitions)
+        self.names = [definition.name for definition in self.definitions]
+        self.hints = hints_for(frozenset(self.names))
+        """What to write instead of what is not there."""
+        self._aliases = aliases_of(self.definitions)
+        self._all_are_signed = len(self.definitions) <= _MANY
+        self._members = {
+            definition.name: signature(definition)
+            if self._all_are_signed
+            else f"{definition.name}(...), as codemode.describe({json.dumps(definition.name)}) says"
+            for definition in self.definitions
+        }
+        self._known: dict[str, Parameters] = {}
+        self._spelled: defaultdict[str, list[tuple[str, tuple[ToolDefinition, ...]]]] = defaultdict(list)
+        """By one of its words each text that a program names tools with, and these."""
+        by_name = {definition.name: definition for definition in self.definitions}
+        for name, definition in by_name.items():
+            self._spell(name, (definition,))
+        for alias, names in self._aliases.items():
+            last_word = alias.partition("/")[2] or alias.partition(".")[2]
+            # Among the targets may be the alias itself, which is a group's and no tool's.
+            self._spell(last_word, tuple(by_name[name] for name in names if name in by_name))
 
-def _last_word(alias: str) -> str:
-    return alias.partition("/")[2] or alias.partition(".")[2]
+    def _spell(self, text: str, definitions: tuple[ToolDefinition, ...]) -> None:
+        self._spelled[max(_WORD.findall(text), key=len, default="")].append((text, definitions))
 
+    def namespace(self, source: str, function: HostFunction, *, judge_arguments: bool) -> Namespace:
+        """Return what a program calls the tools through.
 
-def _members(definitions: Sequence[ToolDefinition], named: Collection[str]) -> dict[str, str]:
-    everything = len(definitions) <= _MANY
-    return {
-        definition.name: signature(definition)
-        if everything or definition.name in named
-        else f"{definition.name}(...), as codemode.describe({json.dumps(definition.name)}) says"
-        for definition in definitions
-    }
+        Args:
+            source: The program.
+            function: Answers the calls.
+            judge_arguments: Whether a call is bound to fail when the tool itself would refuse its arguments.
+        """
+        # Only of tools that the program names: there may be thousands. One that it names in another way, with
+        # an escape in a string, say, is left to the run.
+        named = self._named(source)
+        return Namespace(
+            NAME,
+            self._members,
+            function,
+            TOOL_CALL_ERROR,
+            noun="tool",
+            ends_calls=True,
+            aliases=self._aliases,
+            parameters={each.name: self._parameters_of(each) for each in named} if judge_arguments else {},
+            signatures={} if self._all_are_signed else {each.name: signature(each) for each in named},
+        )
 
+    def _named(self, source: str) -> list[ToolDefinition]:
+        found: dict[str, ToolDefinition] = {}
+        for word in {"", *_WORD.findall(source)}:
+            for text, definitions in self._spelled.get(word, ()):
+                if text in source:
+                    found.update((definition.name, definition) for definition in definitions)
+        return [found[name] for name in sorted(found)]
 
-def _certain_parameters(
-    definitions: Iterable[ToolDefinition], named: Collection[str]
-) -> dict[str, Parameters]:
-    # Only of tools that the program names: there may be thousands. One that it names in another way, with
-    # an escape in a string, say, is left to the run.
-    return {
-        definition.name: _parameters(definition.parameters)
-        for definition in definitions
-        if definition.name in named
-    }
+    def _parameters_of(self, definition: ToolDefinition) -> Parameters:
+        known = self._known.get(definition.name)
+        if known is None:
+            known = self._known[definition.name] = _parameters(definition.parameters)
+        return known
 
 
 def _parameters(schema: Mapping[str, Any]) -> Parameters:

@@ -17,7 +17,6 @@ import trio
 from codemode.bridge import Bridge
 from codemode.catalogues import Catalogues
 from codemode.helpers import Helpers
-from codemode.hints import hints_for
 from codemode.log_shaping import LogShaper
 from codemode.outcome import failure_text, success_content
 from sandbox.errors import SandboxError
@@ -29,14 +28,15 @@ from tool_bindings.errors import HarnessError
 from tool_bindings.registry import RUN_CODE, ToolRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from codemode.events import EventSink
     from codemode.helpers import ProgressListener
     from codemode.log_shaping import LogListener as DispatchLogListener
+    from codemode.namespace import OfferedTools
     from sandbox.limits import Limits
     from sandbox.run import LogListener
-    from sandbox.supervisor import Sandbox, Stop
+    from sandbox.supervisor import Sandbox, Started, Stop
     from tool_bindings.caller import DispatchToken
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.registry import Scope
@@ -76,7 +76,7 @@ class RunRequest:
     """What one run is given beside its arguments, and what it leaves beside its result."""
 
     run_id: str
-    tools: Sequence[str]
+    tools: OfferedTools
     limits: Limits
     stop: Stop
     on_progress: ProgressListener | None = None
@@ -86,6 +86,9 @@ class RunRequest:
     scope: Scope | None = None
     token: DispatchToken | None = None
     bridge: Bridge | None = None
+    program: Program | None = None
+    started: Started | None = None
+    """The program under way already; see `RunCodeTool.start`."""
     outcome: Outcome | None = None
     error: SandboxError | None = None
     """Why no program was run, when that is the host's fault."""
@@ -142,17 +145,28 @@ class RunCodeTool:
     def forget(self, request: RunRequest) -> None:
         """Drop a run that has ended."""
         del self._requests[request.run_id]
+        if request.started is not None:
+            self._sandbox.give_up(request.started)
+
+    def start(self, request: RunRequest, source: str) -> None:
+        """Send a program to a worker that is free at once, before its dispatch goes through the pipeline.
+
+        Only where nobody is asked on that way. What the program says is heard when the dispatch gets to it;
+        if it never does, the program is given up, and nothing of it has happened.
+        """
+        if not self.log_listeners:
+            request.program = self._program(source, request, self._bridge(request, None))
+            request.started = self._sandbox.start(request.program, request.limits)
 
     async def _execute(self, arguments: Mapping[str, Any], context: ToolRunContext) -> Any:
         if not arguments["description"].strip():
             raise ValueError("description must say in a few words what the program is for")
         request = self._requests[context.call_id]
-        assert request.token is not None, "the service sets it before the body runs"
         unlink = context.abort.add_callback(lambda: request.stop.request(_reason(context.abort.reason)))
         try:
             # An abort ends the run through `stop`, so that its logs and receipt are kept.
             with trio.CancelScope(shield=True):
-                outcome = await self._run(arguments["code"], request, request.token, context)
+                outcome = await self._run(arguments["code"], request, context)
         finally:
             unlink()
         if outcome.failure is not None:
@@ -171,9 +185,7 @@ class RunCodeTool:
             return None
         return [*result.content, text_block(f"Hint: {outcome.hint}")]
 
-    async def _run(
-        self, source: str, request: RunRequest, token: DispatchToken, context: ToolRunContext
-    ) -> Outcome:
+    async def _run(self, source: str, request: RunRequest, context: ToolRunContext) -> Outcome:
         if self.log_listeners:
             async with trio.open_nursery() as nursery:
                 shaper = LogShaper(
@@ -183,9 +195,9 @@ class RunCodeTool:
                     max_waiting=self._max_parallel,
                     session=self._session,
                 )
-                bridge = await self._run_bridged(source, request, token, shaper)
+                bridge = await self._run_bridged(source, request, shaper)
         else:
-            bridge = await self._run_bridged(source, request, token, None)
+            bridge = await self._run_bridged(source, request, None)
         for message in bridge.additional_contexts():
             context.defer_context(message)
         if request.outcome is None:
@@ -195,13 +207,11 @@ class RunCodeTool:
             context.conclude_turn()
         return request.outcome
 
-    async def _run_bridged(
-        self, source: str, request: RunRequest, token: DispatchToken, shaper: LogShaper | None
-    ) -> Bridge:
-        bridge = request.bridge = self._bridge(request, token, shaper)
-        tools = bridge.namespace(source)
-        helpers = Helpers(bridge.definitions, request.on_progress, self._catalogues)
-        program = Program(source, (tools, helpers.namespace(tools.name)), hints_for(request.tools))
+    async def _run_bridged(self, source: str, request: RunRequest, shaper: LogShaper | None) -> Bridge:
+        bridge, program = request.bridge, request.program
+        if bridge is None or program is None or program.source != source:
+            bridge = self._bridge(request, shaper)
+            program = self._program(source, request, bridge)
         try:
             request.outcome = await self._sandbox.run(
                 program,
@@ -209,6 +219,7 @@ class RunCodeTool:
                 stop=request.stop,
                 on_log=request.on_log,
                 on_accepted=request.on_accepted,
+                started=request.started if program is request.program else None,
             )
         except SandboxError as error:
             request.error = error
@@ -216,13 +227,18 @@ class RunCodeTool:
             bridge.close()
         return bridge
 
-    def _bridge(self, request: RunRequest, token: DispatchToken, shaper: LogShaper | None) -> Bridge:
-        return Bridge(
+    def _program(self, source: str, request: RunRequest, bridge: Bridge) -> Program:
+        tools = bridge.namespace(request.tools, source)
+        helpers = Helpers(request.tools.definitions, request.on_progress, self._catalogues)
+        return Program(source, (tools, helpers.namespace(tools.name)), request.tools.hints)
+
+    def _bridge(self, request: RunRequest, shaper: LogShaper | None) -> Bridge:
+        assert request.token is not None, "the service sets it before the body runs"
+        request.bridge = Bridge(
             self._registry,
-            request.tools,
             call_id=request.run_id,
             run_id=request.run_id,
-            token=token,
+            token=request.token,
             sink=self._sink,
             max_parallel=self._max_parallel,
             grace_seconds=self._grace_seconds,
@@ -230,6 +246,7 @@ class RunCodeTool:
             scope=request.scope,
             log_shaper=shaper,
         )
+        return request.bridge
 
 
 def _render(_arguments: Mapping[str, Any], value: Mapping[str, Any]) -> list[dict[str, Any]]:

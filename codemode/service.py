@@ -13,6 +13,7 @@ import trio
 
 from codemode.errors import ServiceClosedError, SettingsError, translate
 from codemode.events import EventListener, EventSink
+from codemode.namespace import OfferedTools
 from codemode.outcome import RunOutcome, active_walls, run_outcome
 from codemode.policies import installed
 from codemode.run_code import RunCodeTool, RunRequest
@@ -88,6 +89,8 @@ class CodeService:
             grace_seconds=settings.grace_seconds,
             session=self._session,
         )
+        self._offered: tuple[object, tuple[str, ...] | None, OfferedTools] | None = None
+        """The tools of the last run, and what they were chosen from and by."""
         self._isolation = active_walls(sandbox.isolation)
         self._stops: dict[str, Stop] = {}
         self._quiet: trio.Event | None = None
@@ -172,7 +175,7 @@ class CodeService:
             raise translate(error) from None
         request = RunRequest(
             f"run-{secrets.token_hex(8)}",
-            self._visible(tools),
+            self._offer(tools),
             run_limits,
             Stop(),
             on_progress=on_progress,
@@ -217,6 +220,8 @@ class CodeService:
         if policies.before or policies.around:
             # They may take their time, or write events of their own.
             turn.begin()
+        else:
+            self._run_code.start(request, arguments["code"])
         try:
             async with open_background_nursery() as nursery:
                 request.on_accepted = lambda: self._accepted(turn, request, nursery)
@@ -349,15 +354,12 @@ class CodeService:
             raise ServiceClosedError("the service is closed")
         if type(source) is not str:
             raise SettingsError(f"the program must be a str, not {type(source).__name__}")
-        found = (self._registry.get(name) for name in self._visible(tools))
-        definitions = [definition for definition in found if definition is not None]
+        offered = self._offer(tools)
         judge = not self._registry.policies(None).around
         from codemode.check import check_program  # noqa: PLC0415  # most services never need it
 
         try:
-            outcome = await check_program(
-                self._sandbox, source, definitions, self._limits, judge_arguments=judge
-            )
+            outcome = await check_program(self._sandbox, source, offered, self._limits, judge_arguments=judge)
         except SandboxError as error:
             raise translate(error) from error
         return outcome.failure
@@ -374,19 +376,21 @@ class CodeService:
         """
         from codemode.prompt import PROMPT_BYTES, render_prompt  # noqa: PLC0415  # programs run without it
 
-        found = (self._registry.get(name) for name in self._visible(tools))
-        definitions = [definition for definition in found if definition is not None]
         limit = PROMPT_BYTES if max_bytes is None else max_bytes
-        return render_prompt(definitions, self._settings, max_bytes=limit)
+        return render_prompt(self._offer(tools).definitions, self._settings, max_bytes=limit)
 
-    def _visible(self, tools: Sequence[str] | None) -> list[str]:
-        names = sorted(self._registry.names())
-        if tools is None:
-            return names
-        unknown = sorted(set(tools) - set(names))
+    def _offer(self, tools: Sequence[str] | None) -> OfferedTools:
+        """Return the tools of these names, by default all; the same object as long as they stay the same."""
+        view = self._registry.policies(None).view
+        wanted = None if tools is None else tuple(sorted(set(tools)))
+        if self._offered is not None and self._offered[0] is view and self._offered[1] == wanted:
+            return self._offered[2]
+        unknown = [name for name in wanted or () if name not in view]
         if unknown:
-            raise SettingsError(f"unknown tool {unknown[0]!r}; the tools are: {', '.join(names) or 'none'}")
-        return sorted(set(tools))
+            raise SettingsError(f"unknown tool {unknown[0]!r}; the tools are: {', '.join(view) or 'none'}")
+        offered = OfferedTools(view[name].definition for name in (view if wanted is None else wanted))
+        self._offered = (view, wanted, offered)
+        return offered
 
     def _forget(self, run_id: str) -> None:
         del self._stops[run_id]

@@ -207,14 +207,18 @@ class SessionLog:
         self._before_append()
         return self._append(type, data, surface_op, source_event_seqs)
 
-    @property
     def only_writes(self) -> bool:
         """Whether an event only has to get into the file: nobody observes, and nothing is kept or wrong."""
         return not (self._observers or self._closed or self._pending) and self._memory is None
 
     def append_dispatch(
-        self, type: str, outer_call_id: str, sub_call_id: str, name: str, text: bytes
-    ) -> None:  # as for append
+        self,
+        type: str,  # noqa: A002  # as for `append`
+        outer_call_id: str,
+        sub_call_id: str,
+        name: str,
+        text: bytes,
+    ) -> None:
         """Add one of the two events of a nested call, written out by the caller; the cheap way of `append`.
 
         Only while the log `only_writes`.
@@ -229,7 +233,10 @@ class SessionLog:
         Raises:
             SessionOrderError: The event cannot stand here.
         """
-        self._before_append()
+        file = self._file
+        assert file is not None, "a log that only writes has a file"
+        if self._rotate_at is not None and file.size >= self._rotate_at:
+            self._rotate(file)
         state = self._state
         time_ms = self._clock()
         if time_ms < state.last_time:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sandbox.isolation.report import StepReport
     from sandbox.launch import Walls
     from sandbox.limits import Limits
+    from sandbox.run_message import Offer
 
 _MAX_STARTING: Final = 2 * (os.cpu_count() or 1)
 """Workers being set up at the same time; more would only make each of them later. Arbitrary."""
@@ -35,9 +36,10 @@ _MAX_ENDING: Final = 16
 class _Waiting:
     """A run's place in the queue for a worker."""
 
-    __slots__ = ("answered", "error", "worker")
+    __slots__ = ("answered", "error", "offer", "worker")
 
-    def __init__(self) -> None:
+    def __init__(self, offer: Offer) -> None:
+        self.offer = offer
         self.answered = trio.Event()
         self.worker: Worker | None = None
         self.error: WorkerStartError | ClosedSandboxError | None = None
@@ -63,6 +65,9 @@ class WorkerPool:
         self._waiting: deque[_Waiting] = deque()
         self._starting = 0
         self._refill_is_due = False
+        self._last_offer: Offer | None = None
+        self._steady_offer: Offer | None = None
+        """What the last two runs offered their programs, and the next will probably, too."""
         self._ending = 0
         self._server_lock = trio.Lock()
         self._nursery: trio.Nursery | None = None
@@ -95,12 +100,41 @@ class WorkerPool:
         self._parked.append(worker)
         self._refill()
 
-    def has_parked(self, budget: WorkerBudget) -> bool:
-        """Return whether a worker is parked that was born with these bounds, as far as is known."""
-        return bool(self._parked) and budget.memory_bytes == self._budget.memory_bytes
+    def has_parked(self, budget: WorkerBudget, offer: Offer) -> bool:
+        """Return whether a worker is parked that can have such a run, as far as is known."""
+        return budget.memory_bytes == self._budget.memory_bytes and any(
+            _fits(worker, offer) for worker in self._parked
+        )
 
-    async def take(self, budget: WorkerBudget) -> Worker:
-        """Return a worker that nobody else has, and have the next one prepared.
+    def take_parked(self, budget: WorkerBudget, offer: Offer) -> Worker | None:
+        """Return a parked worker that nobody else has, and have the next one prepared; None without one.
+
+        Args:
+            budget: What it must have been born with.
+            offer: What its program will find. One that has been told of something else is not given away:
+                a program must not be near the names of tools that it was not offered.
+        """
+        # A bound given at birth; the CPU bound is metered by the host as well and need not differ.
+        if self._closed or budget.memory_bytes != self._budget.memory_bytes:
+            return None
+        self._steady_offer = offer if offer is self._last_offer else None
+        self._last_offer = offer
+        for worker in tuple(self._parked):
+            if not _fits(worker, offer):
+                continue
+            self._parked.remove(worker)
+            if worker.alive():
+                self._refill_soon()
+                return worker
+            self.drop(worker)
+        return None
+
+    async def take(self, budget: WorkerBudget, offer: Offer) -> Worker:
+        """Return a worker that nobody else has, parked or not, and have the next one prepared.
+
+        Args:
+            budget: What it is born with.
+            offer: See `take_parked`.
 
         Raises:
             WorkerStartError: No worker came up.
@@ -109,15 +143,13 @@ class WorkerPool:
         if self._closed:
             raise ClosedSandboxError("the sandbox is closed")
         if budget.memory_bytes != self._budget.memory_bytes:
-            # A bound given at birth; the CPU bound is metered by the host as well and need not differ.
             return await self._start_worker(budget)
-        while self._parked:
-            worker = self._parked.popleft()
-            if worker.alive():
-                self._refill_soon()
-                return worker
-            await self.retire(worker)
-        waiting = _Waiting()
+        if (worker := self.take_parked(budget, offer)) is not None:
+            return worker
+        if self._parked:
+            # All of them were told of something else; make room for one that will suit anybody.
+            self.drop(self._parked.popleft())
+        waiting = _Waiting(offer)
         self._waiting.append(waiting)
         self._refill()
         try:
@@ -132,6 +164,12 @@ class WorkerPool:
             assert waiting.error is not None
             raise type(waiting.error)(str(waiting.error)) from waiting.error
         return waiting.worker
+
+    def drop(self, worker: Worker) -> None:
+        """Kill a worker and see to its end in the background, whether or not it had a program."""
+        assert self._nursery is not None
+        worker.kill()
+        self._nursery.start_soon(self.retire, worker)
 
     async def discard(self, worker: Worker) -> None:
         """Kill a worker whose program is over, without waiting for the kernel to take it apart.
@@ -203,6 +241,7 @@ class WorkerPool:
     async def _add_worker(self) -> None:
         try:
             worker = await self._start_worker(self._budget)
+            await self._prepare(worker)
         except (WorkerStartError, ClosedSandboxError) as error:
             self._starting -= 1
             # Only a run that waits is told; the next one will try again. Parking is only an optimisation.
@@ -215,15 +254,33 @@ class WorkerPool:
             self._park(worker)
             self._refill()
 
+    async def _prepare(self, worker: Worker) -> None:
+        """Have a worker that nobody waits for set up what its program will find."""
+        offer = self._steady_offer
+        if offer is None or self._waiting:
+            return
+        is_done = False
+        try:
+            with trio.move_on_after(START_SECONDS):
+                await worker.prepare(offer)
+                is_done = True
+        except (OSError, trio.ClosedResourceError) as error:
+            raise WorkerStartError("a worker ended while it was being set up") from error
+        finally:
+            if not is_done:
+                await self.retire(worker)
+        if not is_done:
+            raise WorkerStartError(f"a worker was not ready after {START_SECONDS:g} seconds")
+
     def _park(self, worker: Worker) -> None:
-        if self._waiting:
-            self._answer(self._waiting.popleft(), worker)
+        waiting = next((waiting for waiting in self._waiting if _fits(worker, waiting.offer)), None)
+        if waiting is not None:
+            self._waiting.remove(waiting)
+            self._answer(waiting, worker)
         elif not self._closed and len(self._parked) < self._parked_wanted:
             self._parked.append(worker)
         else:
-            assert self._nursery is not None
-            worker.kill()
-            self._nursery.start_soon(self.retire, worker)
+            self.drop(worker)
 
     @staticmethod
     def _answer(waiting: _Waiting, answer: Worker | WorkerStartError | ClosedSandboxError) -> None:
@@ -296,6 +353,10 @@ class WorkerPool:
         # A fork server that never made a worker would not make one now: the next run finds out why.
         if server.proven:
             self._refill()
+
+
+def _fits(worker: Worker, offer: Offer) -> bool:
+    return worker.offer is None or worker.offer is offer
 
 
 def _missing_mandatory(reports: tuple[StepReport, ...]) -> tuple[StepReport, ...]:

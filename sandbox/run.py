@@ -26,7 +26,6 @@ from sandbox import endings, values, wire
 from sandbox.errors import WireProtocolError
 from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
-from sandbox.run_message import run_message
 from sandbox.vocabulary import (
     ABSENT,
     Failure,
@@ -120,7 +119,6 @@ class Run:
         poll = select.poll()
         poll.register(worker.socket, select.POLLIN)
         self._look = functools.partial(poll.poll, _BRIEF_WAIT_MILLISECONDS)
-        self._program = program
         self._limits = limits
         self._on_log = on_log
         self._on_stuck_call = on_stuck_call
@@ -163,11 +161,17 @@ class Run:
         """Whether the program came to its own end, as opposed to having been ended."""
         return self._done is not None
 
-    async def settle(self, stop: Stop, on_sent: Callable[[], object] | None = None) -> Outcome:
+    async def settle(
+        self, stop: Stop, unsent: memoryview, on_sent: Callable[[], object] | None = None
+    ) -> Outcome:
         """Run to the program's end and to that of its calls, and return the outcome.
 
         The worker has been killed by then, but need not be gone yet, except where its status counts.
-        `on_sent` is called when it has the program and nothing that it says has been heard yet.
+
+        Args:
+            stop: A way to end it from outside.
+            unsent: What the worker has not been sent yet of its program.
+            on_sent: Called when nothing that the program says has been heard yet.
         """
         began = ended = trio.current_time()
         compute_seconds = 0.0
@@ -175,8 +179,9 @@ class Run:
             async with trio.open_nursery() as self._tasks:
                 try:
                     stop.listen(lambda: self._fail("abort", stop.reason))
-                    self._outgoing.append(run_message(self._program, self._limits))
-                    self._flush()
+                    if unsent:
+                        self._sending = True
+                        self._tasks.start_soon(self._send_rest, unsent)
                     if on_sent is not None:
                         on_sent()
                     self._tasks.start_soon(self._read, iter(()))
@@ -443,6 +448,7 @@ class Run:
                 self._done = message
             self._ended.set()
             return True
+        assert isinstance(message, wire.Ready), "a call is served"
         self._fail("worker-exit", endings.broken_worker_message(message))
         return True
 
@@ -472,7 +478,7 @@ class Run:
             del self._calls[call.id]
             if self._stuck is not None and not self._calls:
                 self._stuck.cancel()
-        if scope.cancel_called and not handed_over:
+        if request.cut_off and not handed_over:
             hand_over()  # The call cut itself off: nothing can be waited for in this task any more.
         if not self._over:
             self._post(reply)
@@ -539,7 +545,7 @@ class Run:
         if request is not None:
             request.abandon()
             if not self._namespaces[request.namespace].ends_calls:
-                request.scope.cancel()
+                request.cancel()
 
     def _result_message(self, call: wire.Call, value: JsonValue) -> bytes:
         encoded = values.encode(value)

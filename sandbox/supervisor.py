@@ -19,6 +19,7 @@ from sandbox.limits import WorkerBudget
 from sandbox.nursery import open_background_nursery
 from sandbox.pool import WorkerPool
 from sandbox.run import LogListener, Run, Stop, StuckCallListener
+from sandbox.run_message import Offer, run_message
 from sandbox.vocabulary import Failure, HostCall, Outcome, Program, SandboxSettings, Usage
 
 if TYPE_CHECKING:
@@ -45,6 +46,21 @@ class SandboxStatistics(NamedTuple):
     parked: int
 
 
+class Started:
+    """A program that was sent to a worker before its run began; see `Sandbox.start`."""
+
+    __slots__ = ("_sent", "program")
+
+    def __init__(self, program: Program, worker: Worker, unsent: memoryview) -> None:
+        self.program = program
+        self._sent: tuple[Worker, memoryview] | None = (worker, unsent)
+
+    def take(self) -> tuple[Worker, memoryview] | None:
+        """Return the worker and what it has not been sent yet, once."""
+        sent, self._sent = self._sent, None
+        return sent
+
+
 class Sandbox:
     """Runs programs. Made by `open_sandbox`; nobody else constructs it."""
 
@@ -61,6 +77,8 @@ class Sandbox:
         self._running = 0
         self._completed = 0
         self._closed = False
+        self._offer: Offer | None = None
+        """What the last program found; the next one probably finds the same."""
 
     @property
     def isolation(self) -> tuple[StepReport, ...]:
@@ -71,6 +89,37 @@ class Sandbox:
         """Return how many runs are where, and how many workers wait for one."""
         return SandboxStatistics(self._running, self._queued, self._completed, self._pool.parked)
 
+    def start(self, program: Program, limits: Limits) -> Started | None:
+        """Send a program to a parked worker, if one is free at once, and let it begin.
+
+        For callers that have something to do before `run`: nothing that the program says is heard until
+        then, so none of its calls is made, and it can still be given up without a trace.
+
+        Args:
+            program: As for `run`.
+            limits: As for `run`.
+
+        Returns:
+            What `run` or `give_up` is to be called with, or None: then `run` will see to it.
+        """
+        if self._closed or self._slots.value == 0 or _refuse_source(program.source, limits) is not None:
+            return None
+        offer = self._offer_of(program)
+        worker = self._pool.take_parked(WorkerBudget.of(limits), offer)
+        if worker is None:
+            return None
+        self._slots.acquire_nowait()
+        self._admit(worker)
+        return Started(program, worker, worker.send_program(offer, run_message(program, limits)))
+
+    def give_up(self, started: Started) -> None:
+        """End a program that was started and will not be run. Harmless when it was run."""
+        if (sent := started.take()) is not None:
+            worker, _ = sent
+            self._workers.remove(worker)
+            self._slots.release()
+            self._pool.drop(worker)
+
     async def run(
         self,
         program: Program,
@@ -79,6 +128,7 @@ class Sandbox:
         stop: Stop | None = None,
         on_log: LogListener | None = None,
         on_accepted: Callable[[], object] | None = None,
+        started: Started | None = None,
     ) -> Outcome:
         """Run one program in a worker of its own, from the first instruction to quiescence.
 
@@ -92,6 +142,7 @@ class Sandbox:
             on_log: Gets printed text as it arrives, in pieces.
             on_accepted: Called once, when the program has been sent to its worker, or has to wait for one:
                 what only has to be done before the first call, while the worker has its own things to do.
+            started: What `start` returned for this program and these limits.
 
         Returns:
             How the run ended; what the program did wrong is its `failure`.
@@ -104,6 +155,8 @@ class Sandbox:
         if self._closed:
             raise ClosedSandboxError("the sandbox is closed")
         limits = self._settings.limits if limits is None else limits
+        if started is not None and (sent := started.take()) is not None:
+            return await self._run_sent(*sent, program, limits, stop or Stop(), on_log, on_accepted)
         if (refused := _refuse_source(program.source, limits)) is not None:
             return _unstarted(refused)
         if self._slots.value == 0 and self._queued >= self._settings.max_queued_runs:
@@ -113,7 +166,8 @@ class Sandbox:
             )
         stop = stop or Stop()
         self._stops.add(stop)
-        is_ready = self._slots.value > 0 and self._pool.has_parked(WorkerBudget.of(limits))
+        offer = self._offer_of(program)
+        is_ready = self._slots.value > 0 and self._pool.has_parked(WorkerBudget.of(limits), offer)
         if on_accepted is not None and not is_ready:
             on_accepted()
             on_accepted = None
@@ -122,15 +176,53 @@ class Sandbox:
                 return _unstarted(Failure("abort", stop.reason))
             self._running += 1
             try:
-                return await self._run(program, limits, stop, on_log, on_accepted)
+                worker = await self._pool.take(WorkerBudget.of(limits), offer)
+                self._admit(worker)
+                unsent = worker.send_program(offer, run_message(program, limits))
+                return await self._run(worker, unsent, program, limits, stop, on_log, on_accepted)
             finally:
-                self._running -= 1
-                self._completed += 1
-                self._slots.release()
+                self._note_end()
         finally:
-            self._stops.discard(stop)
-            if self._quiet is not None and not self._stops:
-                self._quiet.set()
+            self._forget(stop)
+
+    async def _run_sent(
+        self,
+        worker: Worker,
+        unsent: memoryview,
+        program: Program,
+        limits: Limits,
+        stop: Stop,
+        on_log: LogListener | None,
+        on_accepted: Callable[[], object] | None,
+    ) -> Outcome:
+        self._stops.add(stop)
+        self._running += 1
+        try:
+            return await self._run(worker, unsent, program, limits, stop, on_log, on_accepted)
+        finally:
+            self._note_end()
+            self._forget(stop)
+
+    def _note_end(self) -> None:
+        self._running -= 1
+        self._completed += 1
+        self._slots.release()
+
+    def _forget(self, stop: Stop) -> None:
+        self._stops.discard(stop)
+        if self._quiet is not None and not self._stops:
+            self._quiet.set()
+
+    def _offer_of(self, program: Program) -> Offer:
+        if self._offer is None or not self._offer.is_of(program):
+            self._offer = Offer(program)
+        return self._offer
+
+    def _admit(self, worker: Worker) -> None:
+        """Note that a worker is about to have a program."""
+        for other in self._workers:
+            other.placement.let_go()
+        self._workers.add(worker)
 
     async def _wait_slot(self, stop: Stop) -> bool:
         """Wait in line for the right to run; returns False when the run was stopped first."""
@@ -151,27 +243,25 @@ class Sandbox:
 
     async def _run(
         self,
+        worker: Worker,
+        unsent: memoryview,
         program: Program,
         limits: Limits,
         stop: Stop,
         on_log: LogListener | None,
         on_accepted: Callable[[], object] | None,
     ) -> Outcome:
-        worker = await self._pool.take(WorkerBudget.of(limits))
-        run = Run(
-            worker,
-            program,
-            limits,
-            on_log=on_log,
-            on_stuck_call=self._on_stuck_call,
-            grace_seconds=self._settings.grace_seconds,
-            is_alone=self._is_alone,
-        )
-        for other in self._workers:
-            other.placement.let_go()
-        self._workers.add(worker)
         try:
-            outcome = await run.settle(stop, on_accepted)
+            run = Run(
+                worker,
+                program,
+                limits,
+                on_log=on_log,
+                on_stuck_call=self._on_stuck_call,
+                grace_seconds=self._settings.grace_seconds,
+                is_alone=self._is_alone,
+            )
+            outcome = await run.settle(stop, unsent, on_accepted)
         except BaseException:
             await self._pool.retire(worker)
             raise

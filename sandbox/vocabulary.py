@@ -61,21 +61,20 @@ class HostCall:
         member: Name of the member, which exists.
         arguments: A lossless JSON value that nobody else holds.
         line: Program line that made the call, as the worker claims it: a hint, not a fact.
-        scope: The innermost scope around the function's work, shielded from everything outside. A function
-            whose namespace `ends_calls` cancels it where its work may be cut off; once it has, it shields
-            what it still has to do.
+        cut_off: Whether `cancel` was called.
     """
 
     __slots__ = (
         "_abandoned",
         "_listener",
+        "_scope",
         "arguments",
+        "cut_off",
         "hold_wall",
         "id",
         "line",
         "member",
         "namespace",
-        "scope",
     )
 
     def __init__(
@@ -93,11 +92,21 @@ class HostCall:
         self.member = member
         self.arguments = arguments
         self.line = line
-        self.scope = scope
+        self.cut_off = False
+        self._scope = scope
         self._abandoned = False
         self._listener: Callable[[], None] | None = None
         self.hold_wall = hold_wall
         """Stops the run's wall clock (True), or lets it go on: while a person is asked, nobody is slow."""
+
+    def cancel(self) -> None:
+        """Cut off what the function waits for, and all it waits for from then on.
+
+        Nothing else does. A function whose namespace `ends_calls` calls this where its work may be cut off;
+        once it has, it shields what it still has to do.
+        """
+        self.cut_off = True
+        self._scope.cancel()
 
     def on_abandoned(self, listener: Callable[[], None]) -> None:
         """Call `listener` once when nobody waits for the answer any more, or now if that is so.
@@ -188,6 +197,9 @@ class Namespace:
     """Name of a namespace whose members this one calls many at a time through a member `batch`."""
     parameters: Mapping[str, Parameters] = dataclasses.field(default_factory=dict)
     """What is certain about members' arguments, for finding impossible calls before a program starts."""
+    signatures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Signatures that take the place of those in `members`. These two are of one program; all else can be
+    the same for many, is told a worker ahead, and must not change."""
 
     def __post_init__(self) -> None:
         _require_global_name(self.name)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import socket
 
     from sandbox.limits import WorkerBudget
+    from sandbox.run_message import Offer
 
 _READY_FRAME_BYTES: Final = 64 * 1024
 _STATUS_SECONDS: Final = 5.0
@@ -38,6 +39,8 @@ class Worker:
         self.budget = budget
         self.socket = wire_socket
         self.steps: tuple[StepReport, ...] = ()
+        self.offer: Offer | None = None
+        """What it was told that its program will find; until then it fits every program."""
         self.placement: Placement
         self.exit_status: int | None = None
         """Exit code, negative for a signal; None when the fork server died before it could tell."""
@@ -120,6 +123,38 @@ class Worker:
         if len(messages) != 1:
             raise WireProtocolError("a worker sent more than that it is ready")
         return messages[0]
+
+    async def prepare(self, offer: Offer) -> None:
+        """Tell a worker what its program will find, which it then sets up while it waits.
+
+        Raises:
+            OSError: It is gone.
+            trio.ClosedResourceError: The fork server is, and with it the worker.
+        """
+        self.offer = offer
+        frame = memoryview(wire.pack([offer.message]))
+        while frame:
+            try:
+                frame = frame[self.socket.send(frame) :]
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self.socket)
+
+    def send_program(self, offer: Offer, message: bytes) -> memoryview:
+        """Send the program, as far as it can be sent without waiting; return what is left to send.
+
+        Args:
+            offer: What the program finds.
+            message: Its `run` message.
+        """
+        messages = [message] if self.offer is offer else [offer.message, message]
+        self.offer = offer
+        frame = memoryview(wire.pack(messages))
+        try:
+            return frame[self.socket.send(frame) :]
+        except BlockingIOError:
+            return frame
+        except (BrokenPipeError, ConnectionResetError):
+            return frame[:0]  # The worker is gone; whoever reads finds out why.
 
     def compute_seconds(self) -> float:
         """Return the CPU time used since the worker was parked, as the kernel measures it.

@@ -10,18 +10,25 @@ Use a signal from the thread that runs trio. From another thread go through
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["AbortSignal"]
+__all__ = ["AbortSignal", "Cancellable"]
 
 
 def _nothing() -> None:
     """Remove nothing: the signal had fired before the callback was added."""
+
+
+class Cancellable(Protocol):
+    """A cancel scope, or what stands for one."""
+
+    def cancel(self) -> None:
+        """Cancel it."""
 
 
 class AbortSignal:
@@ -87,7 +94,7 @@ class AbortSignal:
         self._callbacks[key] = callback
         return lambda: self._callbacks.pop(key, None) if self._callbacks is not None else None
 
-    def attach(self, scope: trio.CancelScope) -> None:
+    def attach(self, scope: Cancellable) -> None:
         """Cancel `scope` when the signal fires, or now if it already has, until it is detached."""
         if self.aborted:
             scope.cancel()
@@ -96,7 +103,7 @@ class AbortSignal:
             self._callbacks = {}
         self._callbacks[scope] = scope.cancel
 
-    def detach(self, scope: trio.CancelScope) -> None:
+    def detach(self, scope: Cancellable) -> None:
         """Leave a scope alone that was attached; safe to call at any time."""
         if self._callbacks is not None:
             self._callbacks.pop(scope, None)

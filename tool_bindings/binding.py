@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import trio
 
-from sandbox.values import FrozenDict, FrozenList, NotJsonError, frozen_dict, frozen_list, snapshot_frozen
+from sandbox.values import (
+    GIVE_UP,
+    FrozenDict,
+    FrozenList,
+    NotJsonError,
+    frozen_dict,
+    frozen_list,
+    snapshot_frozen,
+)
 from tool_bindings.bodies import is_async
 from tool_bindings.content import DEFAULT_RENDER_BYTES, render_json, render_value, text_block
 from tool_bindings.errors import (
@@ -83,7 +91,8 @@ class BoundTool:
             InvalidResultError: It breaks the tool's output declaration.
         """
         try:
-            return self.output.freeze(value)
+            accepted = self.output.accept(value)
+            return self.output.freeze(value) if accepted is GIVE_UP else accepted
         except NotJsonError as error:
             raise _output_error(self, f"value is not lossless JSON: {error}") from None
         except InvalidValueError as error:

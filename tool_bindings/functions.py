@@ -193,7 +193,8 @@ def _make_execute(
     def keywords(arguments: Mapping[str, Any], context: ToolRunContext) -> dict[str, Any]:
         given = dict(arguments)
         for name, structure in structured:
-            if name in given:
+            # An int is what `_to_int` gives already, and most arguments it is asked about are one.
+            if name in given and not (structure is _to_int and type(given[name]) is int):
                 given[name] = _structured(name, structure, given[name])
         if is_open:
             for name in given.keys() - names:
@@ -213,9 +214,9 @@ def _make_execute(
             raise InvalidResultError(msg) from error
 
     if is_async(function):
-        if not structured and not is_open and context_name is None and unstructure is None:
-            # Nothing to translate, so nothing stands between the call and the function.
-            return gives_coroutine(lambda arguments, _context: function(**arguments))
+        if unstructure is None:
+            # Nothing to do afterwards, so nothing stands between the caller and the function's coroutine.
+            return gives_coroutine(lambda arguments, context: function(**keywords(arguments, context)))
 
         async def execute_async(arguments: Mapping[str, Any], context: ToolRunContext) -> Any:
             return result(await function(**keywords(arguments, context)))

@@ -51,8 +51,7 @@ from tool_bindings.waterfall import settled, waterfall
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import trio
-
+    from tool_bindings.abort import Cancellable
     from tool_bindings.binding import BoundTool
     from tool_bindings.caller import Caller, Provenance
     from tool_bindings.content import ContentBlock
@@ -91,6 +90,7 @@ class Dispatch:
         "_collapsed",
         "_context",
         "_finalizer",
+        "_known_policies",
         "_name",
         "_own_result",
         "_registry",
@@ -109,17 +109,17 @@ class Dispatch:
         self,
         registry: ToolRegistry,
         caller: Caller,
+        policies: Policies,
         bound: BoundTool | None,
         name: str,
         arguments: object,
         call_id: str,
         abort: AbortSignal,
-        cancel_scope: trio.CancelScope | None,
-        *,
-        collapsed: bool,
+        cancel_scope: Cancellable | None,
     ) -> None:
         self._registry = registry
         self._caller = caller
+        self._known_policies = policies
         self._bound = bound
         self._name = name
         self.call_id = call_id
@@ -132,7 +132,9 @@ class Dispatch:
         self._stage = _BEGUN
         self._settled = False  # The result is final: post-execute listeners are not asked.
         self._around_running = False
-        self._collapsed = collapsed
+        self._collapsed = (
+            policies.collapses and caller.parent is None and bound is not None and not bound.is_transport
+        )
         self._finalizer = None if bound is None else bound.definition.finalize_content
         self.executed = False
         self.abandoned = False
@@ -232,6 +234,11 @@ class Dispatch:
         """Whether a result is this call's own, as opposed to one that a listener has built."""
         return result is self._own_result or result is self._result
 
+    def _policies(self) -> Policies:
+        if self._known_policies.stale:
+            self._known_policies = self._registry.policies(self._caller.scope)
+        return self._known_policies
+
     def _settle(self, result: ToolResult) -> None:
         self._result = result
         self._settled = True
@@ -247,7 +254,7 @@ class Dispatch:
         if not self.prepare_nowait():
             self._stage = _PREPARED
             try:
-                await self._decide(self._registry.policies(self._caller.scope))
+                await self._decide(self._policies())
             except Exception as error:  # noqa: BLE001  # a failing policy fails the call, never the host
                 self._settle(failure_from_exception(error))
 
@@ -262,7 +269,7 @@ class Dispatch:
                 # No policy sees a call that the caller had no way to make, and its tool has no say either.
                 self._finalizer = None
                 self._settle(failure_from_exception(self._registry.collapsed_error(self._name)))
-            elif self._registry.policies(self._caller.scope).before:
+            elif self._policies().before:
                 return False
         self._stage = _PREPARED
         return True
@@ -345,7 +352,7 @@ class Dispatch:
         if self._abort.aborted:
             self._result = _ABORTED_BEFORE_DISPATCH
             return
-        around = self._registry.policies(self._caller.scope).around
+        around = self._policies().around
         if not around:
             self._result = await self._body()
             return
@@ -397,10 +404,9 @@ class Dispatch:
         bound = self._bound
         if bound is not None and bound.is_transport:
             return bound
-        scope = self._caller.scope
-        bound = self._registry.policies(scope).view.get(self._name)
+        bound = self._policies().view.get(self._name)
         if bound is None:
-            raise self._registry.unknown_tool_error(self._name, scope)
+            raise self._registry.unknown_tool_error(self._name, self._caller.scope)
         return bound
 
     async def _body(self) -> ToolResult:
@@ -490,7 +496,7 @@ class Dispatch:
         if self._stage != _EXECUTED:
             self._out_of_order("finish")
         self._stage = _FINISHED
-        policies = self._registry.policies(self._caller.scope)
+        policies = self._policies()
         assert self._result is not None, "execute() leaves a result"
         result = self._unless_aborted(self._result)
         try:
@@ -502,7 +508,7 @@ class Dispatch:
 
     def finish_nowait(self) -> ToolResult | None:
         """Do what `finish` does when no listener has to be asked; None when one has, and that is needed."""
-        policies = self._registry.policies(self._caller.scope)
+        policies = self._policies()
         if policies.post and not self._settled:
             return None
         if self._stage != _EXECUTED:

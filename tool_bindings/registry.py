@@ -21,9 +21,8 @@ from tool_bindings.thread_body import ThreadRunner
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from trio import CancelScope
-
     from sandbox.values import JsonValue
+    from tool_bindings.abort import Cancellable
     from tool_bindings.approval import ApprovalProvider
     from tool_bindings.binding import BoundTool
     from tool_bindings.caller import DispatchToken, Provenance
@@ -63,7 +62,7 @@ class ToolRegistry(Scope):
         self.grace_seconds = grace_seconds
         self.threads = ThreadRunner()
         self._presentation = presentation
-        self._generation = 0
+        self._current: list[Policies] = []
         self._change_listeners: list[Listener] = []
         self._call_numbers = itertools.count(1)
 
@@ -146,7 +145,7 @@ class ToolRegistry(Scope):
         approval_pending: Callable[[bool], object] | None = None,
         grace_seconds: float | None = None,
         transport: BoundTool | None = None,
-        cancel_scope: CancelScope | None = None,
+        cancel_scope: Cancellable | None = None,
     ) -> Dispatch:
         """Start a dispatch; never raises because of the call.
 
@@ -191,7 +190,7 @@ class ToolRegistry(Scope):
         arguments: object,
         call_id: str | None = None,
         abort: AbortSignal | None = None,
-        cancel_scope: CancelScope | None = None,
+        cancel_scope: Cancellable | None = None,
         *,
         transport: BoundTool | None = None,
     ) -> Dispatch:
@@ -211,16 +210,13 @@ class ToolRegistry(Scope):
         return Dispatch(
             self,
             caller,
+            policies,
             bound,
             name,
             arguments,
             f"call-{next(self._call_numbers)}" if call_id is None else call_id,
             AbortSignal() if abort is None else abort,
             cancel_scope,
-            collapsed=policies.collapses
-            and caller.parent is None
-            and bound is not None
-            and not bound.is_transport,
         )
 
     async def dispatch(self, name: str, arguments: object, **options: Any) -> ToolResult:
@@ -275,7 +271,9 @@ class ToolRegistry(Scope):
 
     def touch(self) -> None:
         """Forget what was looked up. For scopes."""
-        self._generation += 1
+        for policies in self._current:
+            policies.stale = True
+        self._current.clear()
 
     def announce(self) -> None:
         """Tell the change listeners. For scopes."""
@@ -288,14 +286,15 @@ class ToolRegistry(Scope):
         """Return what a dispatch through this scope meets."""
         layer = self if scope is None else scope
         cached = layer.policies_cache
-        if cached is not None and cached.generation == self._generation:
+        if cached is not None and not cached.stale:
             return cached
         layers = layer.layers()
         if layers[0] is not self:
             raise DefinitionError(f"{layer.name} belongs to another registry")
         mode = next((each.mode for each in reversed(layers) if each.mode is not None), self._presentation)
-        layer.policies_cache = Policies(self._generation, layers, mode)
-        return layer.policies_cache
+        cached = layer.policies_cache = Policies(layers, mode)
+        self._current.append(cached)
+        return cached
 
     def live_guards(self, scope: Scope | None) -> Iterator[Guard]:
         """Yield each guard once, from the global layer to the scope's own, seeing those added meanwhile."""

@@ -15,7 +15,7 @@ from sandbox.values import GIVE_UP
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
-    from tool_bindings.abort import AbortSignal
+    from tool_bindings.abort import AbortSignal, Cancellable
     from tool_bindings.binding import BoundTool
     from tool_bindings.definition import ToolRunContext
     from tool_bindings.thread_body import ThreadRunner
@@ -30,7 +30,7 @@ async def run_body(
     signal: AbortSignal,
     threads: ThreadRunner,
     grace_seconds: float,
-    scope: trio.CancelScope | None = None,
+    scope: Cancellable | None = None,
 ) -> Any:
     """Return what the body returns, or GIVE_UP when the signal ended it.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import random
 import traceback
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sandbox import values, wire
 from sandbox.worker.channel import Channel, SupervisorGoneError
-from sandbox.worker.program import run_program
+from sandbox.worker.program import Stage
 from sandbox.worker.warmup import touch_pages
 
 if TYPE_CHECKING:
@@ -48,17 +48,27 @@ def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], language: M
     try:
         channel.post(values.encode([wire.READY, [[step.name, step.active, step.detail] for step in steps]]))
         channel.flush()
-        (message,) = channel.receive(None)
-        request: dict[str, Any] = values.thaw(message[1])  # type: ignore[assignment]  # the supervisor sends a record
         try:
-            done = run_program(channel, request, language)
-            channel.post(done)
+            channel.post(_serve_program(channel, language))
             channel.flush()
         except MemoryError:
             wire_socket.sendall(_OUT_OF_MEMORY)
     except (SupervisorGoneError, BrokenPipeError):
         return 0
     return 0
+
+
+def _serve_program(channel: Channel, language: ModuleType) -> bytes:
+    """Hear what the program will find, then the program; run it, and return the `done` message."""
+    stage: Stage | None = None
+    while True:
+        # Both at once, or the program long after the rest.
+        for name, body in channel.receive(None):
+            if name == wire.PREPARE:
+                stage = Stage(channel, values.thaw(body), language)  # type: ignore[arg-type]  # the supervisor sends a record
+            else:
+                assert stage is not None, "the supervisor prepares first"
+                return stage.run(body)
 
 
 def report_broken_start(descriptor: int) -> None:

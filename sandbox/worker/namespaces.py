@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections import ChainMap
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sandbox import values
@@ -286,13 +287,12 @@ class HostNamespace:
     def __init__(
         self,
         name: str,
-        signatures: Mapping[str, str],
+        signatures: dict[str, str],
         *,
         noun: str,
         error_class: type[CallError],
         loop: WireLoop,
         program_file: str,
-        max_call_bytes: int,
         positional: Mapping[str, list[str]],
         eager: frozenset[str],
         aliases: Mapping[str, list[str]],
@@ -305,7 +305,7 @@ class HostNamespace:
         self._error_class = error_class
         self._loop = loop
         self._program_file = program_file
-        self._max_call_bytes = max_call_bytes
+        self._max_call_bytes = 0
         self._positional = positional
         self._eager = eager
         self._members: dict[str, HostFunction] = {}
@@ -419,6 +419,18 @@ class HostGroup:
         return f"<{space._name}.{self._word}: {count} {space._noun}s>"
 
 
+def complete(namespace: HostNamespace, signatures: Mapping[str, str], max_call_bytes: int) -> None:
+    """Tell a namespace what is known only together with the program, before that begins.
+
+    Args:
+        namespace: The namespace.
+        signatures: Those of members the program may name that were not told before.
+        max_call_bytes: JSON bytes that the arguments of a call may have.
+    """
+    namespace._signatures.update(signatures)
+    namespace._max_call_bytes = max_call_bytes
+
+
 def add_batch(namespace: HostNamespace, target: HostNamespace) -> None:
     """Offer `batch` in one namespace, which calls many members of another at a time."""
     # Functions beside the class: a public method would stand before a member of its name.
@@ -427,10 +439,10 @@ def add_batch(namespace: HostNamespace, target: HostNamespace) -> None:
 
 def space_of(namespace: HostNamespace, parameters: Mapping[str, Parameters]) -> Space:
     """Describe a namespace to whoever checks a program's text."""
-    members = dict(namespace._signatures)
+    members: Mapping[str, str] = namespace._signatures
     coroutines: tuple[str, ...] = ()
     if namespace._batch is not None:
-        members[BATCH] = f"{BATCH}(calls: list) -> list"
+        members = ChainMap(namespace._signatures, {BATCH: f"{BATCH}(calls: list) -> list"})
         coroutines = (BATCH,)
     return Space(
         members,

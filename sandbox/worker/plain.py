@@ -51,15 +51,18 @@ def build_globals(
     return {"__name__": "__main__", "__builtins__": {**vars(builtins), "print": print_to_logs}, **bindings}
 
 
-def look_ahead(
-    source: str,
+def surroundings(
     names: Mapping[str, Any],
     spaces: Mapping[str, object],
     modules: Mapping[str, object],
     hints: Mapping[str, str],
-) -> tuple[None, list[Any]]:
+) -> None:
+    """Have nothing to look at."""
+
+
+def certain_errors(source: str, around: None) -> list[Any]:
     """Foresee nothing: here every program runs."""
-    return None, []
+    return []
 
 
 def describe(error: BaseException, source: str, around: None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from sandbox import fences, values, wire
 from sandbox.policy import ProgramRefusedError, ProgramResult
 from sandbox.preflight.idle import idle_hint
-from sandbox.preflight.spaces import Parameters, Space
+from sandbox.preflight.spaces import Parameters
 from sandbox.values import JsonValue, NotJsonError
 from sandbox.worker.channel import SupervisorGoneError
 from sandbox.worker.loop import WireLoop
@@ -20,6 +20,7 @@ from sandbox.worker.namespaces import (
     CallError,
     HostNamespace,
     add_batch,
+    complete,
     find_pending,
     make_error_class,
     never_awaited,
@@ -28,6 +29,7 @@ from sandbox.worker.namespaces import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import CodeType, ModuleType
 
     from sandbox.preflight.finder import CertainError
@@ -52,49 +54,45 @@ _kept: list[dict[str, Any]] = []
 """Globals of the programs of this process; it ends with the last."""
 
 
-def run_program(channel: Wire, request: dict[str, Any], language: ModuleType) -> bytes:
-    """Run the requested program to its end and return the encoded `done` message.
+class Stage:
+    """What a program finds, set up before the program is there. For one program.
 
     Args:
         channel: Where calls and printed text go.
-        request: The body of the `run` message.
+        offer: The body of the `prepare` message.
         language: `sandbox.worker.restricted`, or in some tests `sandbox.worker.plain`.
-
-    Raises:
-        MemoryError: There was not even memory left to say that there was none.
-        SupervisorGoneError: The supervisor closed the wire.
     """
-    return _Run(channel, request, language).done_message()
 
-
-class _Run:
-    def __init__(self, channel: Wire, request: dict[str, Any], language: ModuleType) -> None:
+    def __init__(self, channel: Wire, offer: Mapping[str, Any], language: ModuleType) -> None:
         self._channel = channel
-        self._source: str = request["source"]
-        self._check_only: bool = request["checkOnly"]
+        self._source = ""
+        self._check_only = False
         self._note: str | None = None
-        self._hints: dict[str, str] = request["hints"]
-        self._max_output_bytes: int = request["maxOutputBytes"]
-        self._memory_mb: int = request["memoryMb"]
+        self._max_output_bytes = 0
+        self._memory_mb = 0
         self._loop = WireLoop(channel)
         self._language = language
-        self._namespaces: list[HostNamespace] = []
+        self._namespaces: dict[str, HostNamespace] = {}
         self._bindings: dict[str, object] = {}
         self._modules: dict[str, object] = {}
         self._error_classes: dict[str, type[CallError]] = {}
-        self._around: Any = None
-        self._spaces: dict[str, Space] = {}
-        spaces = {
-            space["name"]: self._bind(space, request["maxCallBytes"]) for space in request["namespaces"]
-        }
-        for space in request["namespaces"]:
+        for space in offer["namespaces"]:
+            self._bind(space)
+        for space in offer["namespaces"]:
             if space["batches"] is not None:
-                add_batch(spaces[space["name"]], spaces[space["batches"]])
-            known = space["parameters"].items()
-            parameters = {member: Parameters.from_json(record) for member, record in known}
-            self._spaces[space["name"]] = space_of(spaces[space["name"]], parameters)
+                add_batch(self._namespaces[space["name"]], self._namespaces[space["batches"]])
+        self._parameters: dict[str, dict[str, Parameters]] = {name: {} for name in self._namespaces}
+        spaces = {name: space_of(space, self._parameters[name]) for name, space in self._namespaces.items()}
+        hints: Mapping[str, str] = offer["hints"]
+        self._provided = frozenset(self._bindings)
+        self._globals: dict[str, Any] = language.build_globals(
+            self._bindings, self._write, self._modules, hints, self._loop
+        )
+        # Never freed: that would write to every builtin, while the supervisor waits for the outcome.
+        _kept.append(self._globals)
+        self._around: Any = language.surroundings(self._globals, spaces, self._modules, hints)
 
-    def _bind(self, space: dict[str, Any], max_call_bytes: int) -> HostNamespace:
+    def _bind(self, space: dict[str, Any]) -> None:
         error: dict[str, Any] = space["errorClass"] or _DEFAULT_ERROR_CLASS
         error_class = self._error_classes.get(error["name"])
         if error_class is None:
@@ -107,34 +105,44 @@ class _Run:
             error_class=error_class,
             loop=self._loop,
             program_file=self._language.PROGRAM_FILE,
-            max_call_bytes=max_call_bytes,
             positional=space["positional"],
             eager=frozenset(space["eager"]),
             aliases=space["aliases"],
         )
-        self._namespaces.append(namespace)
+        self._namespaces[space["name"]] = namespace
         self._bindings[space["name"]] = namespace
         if space["errorClass"]:
             self._bindings[error["name"]] = error_class
         if space["importable"]:
             self._modules[space["name"]] = namespace
-        return namespace
 
-    def done_message(self) -> bytes:
-        """Run the program and return what to tell the supervisor."""
+    def run(self, request: Mapping[str, Any]) -> bytes:
+        """Run a program to its end and return the encoded `done` message.
+
+        Args:
+            request: The body of the `run` message.
+
+        Raises:
+            MemoryError: There was not even memory left to say that there was none.
+            SupervisorGoneError: The supervisor closed the wire.
+        """
+        self._source = request["source"]
+        self._check_only = request["checkOnly"]
+        self._max_output_bytes = request["maxOutputBytes"]
+        self._memory_mb = request["memoryMb"]
+        for name, namespace in self._namespaces.items():
+            complete(namespace, request["signatures"].get(name, {}), request["maxCallBytes"])
+        for name, known in request["parameters"].items():
+            self._parameters[name].update(
+                {member: Parameters.from_json(record) for member, record in known.items()}
+            )
         try:
             code, entry_name = self._compile()
         except ProgramRefusedError as refused:
             return _done({"failure": _refusal(refused)})
         try:
-            names = self._language.build_globals(
-                self._bindings, self._write, self._modules, self._hints, self._loop
-            )
-            # Never freed: that would write to every builtin, while the supervisor waits for the outcome.
-            _kept.append(names)
-            self._around, certain = self._language.look_ahead(
-                self._source, names, self._spaces, self._modules, self._hints
-            )
+            names = self._globals
+            certain = self._language.certain_errors(self._source, self._around)
             if certain:
                 return _done({"failure": _foreseen(certain)})
             if self._check_only:
@@ -161,7 +169,7 @@ class _Run:
         return self._result(result)
 
     def _compile(self) -> tuple[CodeType, str]:
-        provided = frozenset(self._bindings)
+        provided = self._provided
         try:
             return self._language.compile_program(self._source, provided)  # type: ignore[no-any-return]  # a module is Any
         except ProgramRefusedError:
@@ -221,11 +229,11 @@ class _Run:
             **self._language.describe(error, self._source, self._around),
         }
         if failure.get("hint") is None:
-            failure["hint"] = never_awaited(self._namespaces)
+            failure["hint"] = never_awaited(self._namespaces.values())
         return failure
 
     def _with_hint(self, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        hint = never_awaited(self._namespaces) or self._note
+        hint = never_awaited(self._namespaces.values()) or self._note
         if hint is not None:
             body["hint"] = hint
         return body

@@ -14,7 +14,7 @@ from sandbox import advice, diagnostics, guards, policy
 from sandbox.advice import Surroundings
 from sandbox.facades import asyncio_facade, catalogue
 from sandbox.guards.readonly import FrozenModule
-from sandbox.preflight.finder import certain_errors
+from sandbox.preflight import finder
 from sandbox.values import FrozenDict, FrozenList
 from sandbox.worker.namespaces import as_coroutine, start_together
 
@@ -74,16 +74,15 @@ def build_globals(
     )
 
 
-def look_ahead(
-    source: str,
+def surroundings(
     names: Mapping[str, Any],
     spaces: Mapping[str, Space],
     modules: Mapping[str, object],
     hints: Mapping[str, str],
-) -> tuple[Surroundings, list[CertainError]]:
-    """Return what a program finds when it starts, and what in it must fail."""
+) -> Surroundings:
+    """Return what a program finds when it starts."""
     # Tables side by side, and not one of everything: making that would write to every name in it.
-    around = Surroundings(
+    return Surroundings(
         names=ChainMap(dict.fromkeys(names), names["__builtins__"]),
         spaces=spaces,
         modules=ChainMap(dict.fromkeys(modules), _facade_names()),
@@ -91,10 +90,14 @@ def look_ahead(
         substitutes=hints,
     )
 
+
+def certain_errors(source: str, around: Surroundings) -> list[CertainError]:
+    """Return what in a program must fail."""
+
     def advise(name: str, bound: frozenset[str], is_key: bool) -> str | None:
         return advice.unknown_name(name, bound, around, is_key=is_key)
 
-    return around, certain_errors(source, around.names, spaces, advise)
+    return finder.certain_errors(source, around.names, around.spaces, advise)
 
 
 @functools.cache

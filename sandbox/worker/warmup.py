@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox import values, wire
-from sandbox.worker.program import forget_loop, run_program
+from sandbox.worker.program import Stage, forget_loop
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -93,13 +93,7 @@ def touch_pages(language: ModuleType) -> None:
 
 def _run(source: str, language: ModuleType) -> None:
     """Run a program whose output goes nowhere, and forget it."""
-    request: dict[str, Any] = {
-        "source": source,
-        "checkOnly": False,
-        "maxOutputBytes": 1 << 20,
-        "maxCallBytes": 1 << 20,
-        "memoryMb": 64,
-        "hints": {},
+    offer: dict[str, Any] = {
         "namespaces": [
             {
                 "name": "host",
@@ -111,20 +105,36 @@ def _run(source: str, language: ModuleType) -> None:
                 "eager": [],
                 "batches": None,
                 "aliases": {},
-                "parameters": {
-                    "echo": {
-                        "names": ["n"],
-                        "required": ["n"],
-                        "isClosed": True,
-                        "types": {"n": ["integer"]},
-                        "choices": {},
-                    }
-                },
             }
         ],
+        "hints": {},
+    }
+    request: dict[str, Any] = {
+        "source": source,
+        "checkOnly": False,
+        "maxOutputBytes": 1 << 20,
+        "maxCallBytes": 1 << 20,
+        "memoryMb": 64,
+        "signatures": {},
+        "parameters": {
+            "host": {
+                "echo": {
+                    "names": ["n"],
+                    "required": ["n"],
+                    "isClosed": True,
+                    "types": {"n": ["integer"]},
+                    "choices": {},
+                }
+            }
+        },
     }
     # As it would come over the wire.
-    message: Any = values.thaw(values.decode(values.encode([wire.RUN, request]), frozen=True))
-    done: Any = values.decode(run_program(_Mirror(), message[1], language))
+    buffer = wire.FrameBuffer(1 << 20)
+    buffer.feed(wire.pack([values.encode([wire.PREPARE, offer]), values.encode([wire.RUN, request])]))
+    payload = buffer.next_payload()
+    assert payload is not None
+    messages: Any = values.decode(payload, frozen=True)
+    stage = Stage(_Mirror(), values.thaw(messages[0][1]), language)  # type: ignore[arg-type]  # a record
+    done: Any = values.decode(stage.run(messages[1][1]))
     assert "value" in done[1], done
     forget_loop()

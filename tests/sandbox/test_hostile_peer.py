@@ -107,7 +107,7 @@ async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
 
         nursery.start_soon(follow)
         with trio.fail_after(300):
-            outcome = await run.settle(stop or Stop())
+            outcome = await run.settle(stop or Stop(), memoryview(frame(b"[]")))
         nursery.cancel_scope.cancel()
     assert peer.killed.is_set()
     peer.close()

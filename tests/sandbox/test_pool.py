@@ -11,8 +11,11 @@ from sandbox.launch import Walls
 from sandbox.limits import Limits, WorkerBudget
 from sandbox.nursery import open_background_nursery
 from sandbox.pool import WorkerPool
+from sandbox.run_message import Offer
+from sandbox.vocabulary import Program
 
 LIMITS = Limits()
+OFFER = Offer(Program(""))
 
 
 class DyingServer:
@@ -56,7 +59,7 @@ async def pool(monkeypatch):
 
 async def refusal(pool):
     with pytest.raises(WorkerStartError) as refused:
-        await pool.take(WorkerBudget.of(LIMITS))
+        await pool.take(WorkerBudget.of(LIMITS), OFFER)
     return str(refused.value)
 
 

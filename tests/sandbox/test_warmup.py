@@ -6,12 +6,13 @@ import asyncio
 
 import pytest
 
-from sandbox import values, wire
+from sandbox import values
 from sandbox.facades import seals
 from sandbox.limits import Limits
-from sandbox.run_message import run_message
+from sandbox.run_message import Offer, run_message
 from sandbox.vocabulary import Namespace, Program
 from sandbox.worker import plain, restricted, warmup
+from sandbox.worker.program import Stage
 
 
 @pytest.fixture(autouse=True)
@@ -42,19 +43,27 @@ def test_a_sample_that_fails_is_a_mistake_of_ours_and_not_a_cold_worker():
         warmup._run("1 / 0", restricted)
 
 
-def test_the_request_has_the_form_of_a_real_one(monkeypatch):
-    asked = []
+def test_what_is_offered_and_asked_has_the_form_of_the_real_messages(monkeypatch):
+    said = []
 
-    def note(channel, request, language):
-        asked.append(request)
-        return values.encode([wire.DONE, {"value": None}])
+    class Noting(Stage):
+        def __init__(self, channel, offer, language):
+            said.append(offer)
+            super().__init__(channel, offer, language)
 
-    monkeypatch.setattr(warmup, "run_program", note)
+        def run(self, request):
+            said.append(request)
+            return super().run(request)
+
+    monkeypatch.setattr(warmup, "Stage", Noting)
     warmup.touch_pages(restricted)
 
     async def never(call):
         raise AssertionError
 
-    real = values.decode(run_message(Program("1", (Namespace("host", {}, never),)), Limits()))[1]
-    assert real.keys() == asked[0].keys()
-    assert real["namespaces"][0].keys() == asked[0]["namespaces"][0].keys()
+    program = Program("1", (Namespace("host", {}, never),))
+    offer = values.decode(Offer(program).message)[1]
+    assert [offer.keys(), values.decode(run_message(program, Limits()))[1].keys()] == [
+        body.keys() for body in said
+    ]
+    assert offer["namespaces"][0].keys() == said[0]["namespaces"][0].keys()
