@@ -35,6 +35,7 @@ class DispatchEvents:
 
     def __init__(self, sink: EventSink, call_id: str) -> None:
         self._sink = sink
+        self._log = sink.text_log
         self._call_id = call_id
         outer = encode(call_id)
         self._before_id = b'{"rootCallId":%b,"parentCallId":%b,"subCallId":' % (outer, outer)
@@ -45,8 +46,8 @@ class DispatchEvents:
 
     def started(self, sub_call_id: str, name: str, arguments: JsonValue) -> StartText | None:
         """Record that a call starts; return what `ended` wants back."""
-        log = self._sink.writable_log()
-        if log is None:
+        log = self._log
+        if log is None or not log.only_writes:
             if self._sink.wanted:
                 self._sink.emit(DISPATCH_START, self._start(sub_call_id, name, arguments))
             return None
@@ -77,8 +78,8 @@ class DispatchEvents:
             dispatch: The call.
             result: Its result.
         """
-        log = self._sink.writable_log()
-        if started is not None and log is not None:
+        log = self._log
+        if started is not None and log is not None and log.only_writes:
             own_id, start = started
             text = b'%b,"isError":%b,"content":%b%b}' % (
                 start[:-1],
@@ -113,7 +114,7 @@ class DispatchEvents:
     def _annotation(self, own_id: bytes, name: str, dispatch: Dispatch, result: ToolResult) -> bytes:
         """Return the members that say what a result means, each after a comma."""
         definition = dispatch.definition
-        ordinary = not result.is_error and result.annotation is None and self._sink.hides_payload
+        ordinary = result.annotation is None and not result.is_error and self._sink.hides_payload
         if ordinary and definition is not None:
             # Of an ordinary success nothing is shown that differs from call to call, but the id.
             known = self._annotations.get(name)

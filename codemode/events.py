@@ -51,7 +51,8 @@ class EventSink:
         self.wanted = log is not None or listener is not None
         self.hides_payload = projection.hides_payload
         """Whether what is shown of an ordinary success says nothing of its value."""
-        self._only_log = log if listener is None and masker is None else None
+        self.text_log = log if listener is None and masker is None else None
+        """The log, where events of nested calls may go to it as text while it `only_writes`."""
 
     def annotation(self, call: Dispatch, result: ToolResult) -> dict[str, JsonValue]:
         """Return the fields that say in an event what a result means."""
@@ -67,11 +68,6 @@ class EventSink:
     def next_turn(self) -> int:
         """Return the number of a turn that is about to start."""
         return next(self._turns) if self._log is None else self._log.next_turn
-
-    def writable_log(self) -> SessionLog | None:
-        """Return the log when events of nested calls can go to it as text: nobody else wants them."""
-        log = self._only_log
-        return log if log is not None and log.only_writes() else None
 
     def emit(
         self, name: str, data: Mapping[str, Any], *, surface: bool = False, sources: list[int] | None = None

@@ -108,6 +108,8 @@ class SessionLog:
         self._pending: Loss | None = None
         self._torn_bytes = 0
         self._closed = False
+        self.only_writes = False
+        """Whether an event only has to get into the file: nobody observes, and nothing is kept or wrong."""
 
     @classmethod
     def open(
@@ -142,6 +144,7 @@ class SessionLog:
         except BaseException:
             log._file.close()
             raise
+        log._weigh()
         return log
 
     @classmethod
@@ -207,10 +210,6 @@ class SessionLog:
         self._before_append()
         return self._append(type, data, surface_op, source_event_seqs)
 
-    def only_writes(self) -> bool:
-        """Whether an event only has to get into the file: nobody observes, and nothing is kept or wrong."""
-        return not (self._observers or self._closed or self._pending) and self._memory is None
-
     def append_dispatch(
         self,
         type: str,  # noqa: A002  # as for `append`
@@ -242,16 +241,21 @@ class SessionLog:
         if time_ms < state.last_time:
             time_ms = state.last_time
         seq = state.next_seq or 0
-        state.accept_dispatch(type, outer_call_id, outer_call_id, sub_call_id, name, time_ms)
+        accept = state.start_dispatch if type == DISPATCH_START else state.end_dispatch
+        accept(outer_call_id, outer_call_id, sub_call_id, name)
+        state.next_seq = seq + 1
+        state.last_time = time_ms
         self._write(type, seq, _DISPATCH_LINES[type] % (seq, time_ms, text))
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with every event from now on; return what ends that. Its errors are contained."""
         self._observers.append(observer)
+        self._weigh()
 
         def remove() -> None:
             if observer in self._observers:
                 self._observers.remove(observer)
+                self._weigh()
 
         return remove
 
@@ -280,6 +284,7 @@ class SessionLog:
             return
         self._state_loss()
         self._closed = True
+        self._weigh()
         if self._file is not None:
             if self._sync != "never":
                 self._sync_file()
@@ -292,6 +297,10 @@ class SessionLog:
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _weigh(self) -> None:
+        """Find out again whether the log `only_writes`; after a change of anything that counts."""
+        self.only_writes = self._file is not None and not (self._observers or self._closed or self._pending)
 
     # --- beginning and continuing ---
 
@@ -477,6 +486,7 @@ class SessionLog:
         else:
             self._pending = dataclasses.replace(self._pending, count=self._pending.count + 1)
             self.losses[-1] = self._pending
+        self._weigh()
 
     def _state_loss(self) -> None:
         """Record a loss in the log itself, as soon as its file can be written again."""
@@ -493,6 +503,7 @@ class SessionLog:
         if self._memory is not None:
             self._memory.append(event)
         self._pending = None
+        self._weigh()
         self._state.accept(event)
         self._publish(event)
 

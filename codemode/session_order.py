@@ -95,28 +95,6 @@ class SessionState:
         self.next_seq = event["seq"] + 1
         self.last_time = max(self.last_time, event["time"])
 
-    def accept_dispatch(self, type: str, root: str, parent: str, sub: str, name: str, time_ms: int) -> None:  # noqa: A002  # the envelope's own word
-        """Take the start or the end of a nested call as the next event: `accept` for the most frequent ones.
-
-        Args:
-            type: The event's type.
-            root: Id of the outermost call.
-            parent: Id of the enclosing call.
-            sub: Id of the nested call.
-            name: Its tool.
-            time_ms: When it happened, not before the last event.
-
-        Raises:
-            SessionOrderError: It cannot follow the events before it.
-        """
-        assert self.next_seq is not None, "a log begins with its header"
-        if type == DISPATCH_START:
-            self._start_dispatch(root, parent, sub, name)
-        else:
-            self._end_dispatch(root, parent, sub, name)
-        self.next_seq += 1
-        self.last_time = time_ms
-
     def skip(self, count: int) -> None:
         """Take note that the next `count` events were lost."""
         self.next_seq = (self.next_seq or 0) + count
@@ -242,9 +220,14 @@ class SessionState:
         self._known.pop(call_id, None)
 
     def _dispatch_start(self, data: dict[str, Any], _event: SessionEvent) -> None:
-        self._start_dispatch(data["rootCallId"], data["parentCallId"], data["subCallId"], data["name"])
+        self.start_dispatch(data["rootCallId"], data["parentCallId"], data["subCallId"], data["name"])
 
-    def _start_dispatch(self, root: str, parent: str, sub: str, name: str) -> None:
+    def start_dispatch(self, root: str, parent: str, sub: str, name: str) -> None:
+        """Take the start of a nested call as `accept` does; seq and time are the caller's to count.
+
+        Raises:
+            SessionOrderError: It cannot follow the events before it.
+        """
         if root not in self._running:
             if not self.partial:
                 raise SessionOrderError(f"nested call {sub!r} starts outside its root call {root!r}")
@@ -261,9 +244,10 @@ class SessionState:
         self._running[root][sub] = (parent, name)
 
     def _dispatch_end(self, data: dict[str, Any], _event: SessionEvent) -> None:
-        self._end_dispatch(data["rootCallId"], data["parentCallId"], data["subCallId"], data["name"])
+        self.end_dispatch(data["rootCallId"], data["parentCallId"], data["subCallId"], data["name"])
 
-    def _end_dispatch(self, root: str, parent: str, sub: str, name: str) -> None:
+    def end_dispatch(self, root: str, parent: str, sub: str, name: str) -> None:
+        """Take the end of a nested call; as for its start."""
         running = self._running.get(root)
         started = None if running is None else running.get(sub)
         if running is None or started is None:

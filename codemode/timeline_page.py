@@ -14,13 +14,13 @@ import html
 from typing import TYPE_CHECKING, Any, Final
 
 from codemode.event_text import arguments_preview, call_summary, duration, moment, plural, text_of
-from codemode.session_events import HEADER, LOSS, SessionEvent
+from codemode.log_view import LogView
+from codemode.session_events import HEADER, SessionEvent
 from codemode.terminal import escape, one_line
-from codemode.timeline import TolerantReader
 from sandbox.values import JsonValue, decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 MAX_TEXT_CHARS: Final = 100_000
@@ -96,27 +96,15 @@ class _Call:
     nested: dict[str, _Nested] = dataclasses.field(default_factory=dict)
 
 
-class TimelinePage:
+class TimelinePage(LogView):
     """Turns the lines of one log into the lines of a page. Holds no more than the calls under way."""
 
     def __init__(self) -> None:
-        self._reader = TolerantReader()
+        super().__init__()
         self._calls: dict[str, _Call] = {}
-        self._turns: dict[int, None] = {}
         self._last_time = 0
         self._count = 0
         self._failed = 0
-        self._show: dict[str, Callable[[SessionEvent], Iterator[str]]] = {
-            LOSS: self._loss,
-            "turn/start": self._turn_start,
-            "turn/end": self._turn_end,
-            "user/message": self._user,
-            "assistant/message": self._assistant,
-            "tool/call": self._call,
-            "tool/result": self._result,
-            "tool/code-dispatch-start": self._nested_start,
-            "tool/code-dispatch": self._nested_end,
-        }
 
     def render(self, lines: Iterable[tuple[Path, int, bytes]]) -> Iterator[str]:
         """Yield the page, line by line, while the log is being read.
@@ -127,7 +115,7 @@ class TimelinePage:
         Raises:
             SessionFormatError: This is no event log, or one of another version.
         """
-        events = self._reader.events(lines)
+        events = self.reader.events(lines)
         first = next(events)
         yield _HEAD
         yield from _header(first)
@@ -136,50 +124,47 @@ class TimelinePage:
             yield from self._item(event)
         yield from self._end()
 
-    def _item(self, event: SessionEvent) -> Iterator[str]:
+    def _item(self, event: SessionEvent) -> Iterable[str]:
         self._last_time = event["time"]
-        show = self._show.get(event["type"])
-        return iter(()) if show is None else show(event)
+        return self.lines_of(event)
 
     # --- one event each ---
 
-    def _loss(self, event: SessionEvent) -> Iterator[str]:
-        data = event["data"]
-        text = f"{plural(data['count'], 'event')} from seq {data['firstSeq']} on: {data['reason']}"
-        self._reader.missing.append(text)
+    def loss(self, text: str) -> Iterator[str]:
+        """Show where events are lost."""
         yield f'<p class="note">lost {_inline(text)}</p>'
 
-    def _turn_start(self, event: SessionEvent) -> Iterator[str]:
-        self._turns[event["data"]["turn"]] = None
-        return iter(())
-
-    def _turn_end(self, event: SessionEvent) -> Iterator[str]:
-        number, reason = event["data"]["turn"], event["data"]["reason"]["kind"]
-        self._turns.pop(number, None)
+    def turn_end(self, number: int, reason: str) -> Iterator[str]:
+        """Show how a turn ended that did not end well."""
         if reason != "completed":
             yield f'<p class="note">turn {number} ended: {_inline(reason)}</p>'
 
-    def _user(self, event: SessionEvent) -> Iterator[str]:
+    def user_message(self, event: SessionEvent) -> Iterator[str]:
+        """Show a message."""
         yield f'<div class="said"><b>user</b> {_text(text_of(event["data"]["content"]))}</div>'
 
-    def _assistant(self, event: SessionEvent) -> Iterator[str]:
+    def assistant_message(self, event: SessionEvent) -> Iterator[str]:
+        """Show a message that is more than calls."""
         blocks = [item for item in event["data"]["message"]["content"] if item["type"] != "tool-call"]
         if blocks:
             yield f'<div class="said"><b>assistant</b> {_text(text_of(blocks))}</div>'
 
-    def _call(self, event: SessionEvent) -> Iterator[str]:
+    def call(self, event: SessionEvent) -> tuple[str, ...]:
+        """Show nothing before all of a call is known."""
         data = event["data"]
         self._calls[data["callId"]] = _Call(data["name"], data["arguments"], event["time"])
-        return iter(())
+        return ()
 
-    def _nested_start(self, event: SessionEvent) -> Iterator[str]:
+    def nested_start(self, event: SessionEvent) -> tuple[str, ...]:
+        """Show nothing, as for `call`."""
         data = event["data"]
         call = self._calls.get(data["rootCallId"])
         if call is not None:
             call.nested[data["subCallId"]] = _Nested(data["name"], data["arguments"], event["time"])
-        return iter(())
+        return ()
 
-    def _nested_end(self, event: SessionEvent) -> Iterator[str]:
+    def nested_end(self, event: SessionEvent) -> tuple[str, ...]:
+        """Show nothing, as for `call`."""
         data = event["data"]
         call = self._calls.get(data["rootCallId"])
         self._count += 1
@@ -192,15 +177,16 @@ class TimelinePage:
             nested.status = "failed" if data["isError"] else "ok"
             # Cut here already: a call may have thousands.
             nested.text = _cut(text_of(data["content"]), MAX_NESTED_CHARS)
-        return iter(())
+        return ()
 
-    def _result(self, event: SessionEvent) -> Iterator[str]:
+    def result(self, event: SessionEvent) -> Iterator[str]:
+        """Show the whole call."""
         block = event["data"]["message"]["content"][0]
         call_id = block["toolCallId"]
         call = self._calls.pop(call_id, None)
         if call is None:
             call = _Call("a call", "", event["time"])
-            self._reader.missing.append(f"no start of {one_line(call_id, 60)}")
+            self.reader.missing.append(f"no start of {one_line(call_id, 60)}")
         status = "failed" if block["isError"] else "ok"
         yield from self._whole_call(call_id, call, event["time"], status, text_of(block["content"]))
 
@@ -209,8 +195,7 @@ class TimelinePage:
     def _whole_call(self, call_id: str, call: _Call, ended: int, status: str, text: str) -> Iterator[str]:
         for sub_id, nested in call.nested.items():
             if nested.ended is None:
-                named = f"{one_line(nested.name, 40)} ({one_line(sub_id, 60)})"
-                self._reader.missing.append(f"no end of {named}: it may have taken effect")
+                self.note_no_end(nested.name, sub_id)
         took = "?" if status == "unknown" else duration(ended - call.began)
         failed = sum(nested.status == "failed" for nested in call.nested.values())
         counts = f" · {plural(len(call.nested), 'nested call')}" if call.nested else ""
@@ -235,14 +220,13 @@ class TimelinePage:
 
     def _end(self) -> Iterator[str]:
         for call_id, call in self._calls.items():
-            self._reader.missing.append(f"no result of {one_line(call.name, 40)} ({one_line(call_id, 60)})")
+            self.note_no_result(call.name, call_id)
             yield from self._whole_call(call_id, call, self._last_time, "unknown", "")
-        for number in self._turns:
-            self._reader.missing.append(f"no end of turn {number}; the session may still be running")
-        events, nested = plural(self._reader.seen, "event"), plural(self._count, "nested call")
+        self.note_open_turns()
+        events, nested = plural(self.reader.seen, "event"), plural(self._count, "nested call")
         failed = f', <span class="failed">{self._failed} failed</span>' if self._failed else ""
         yield f"</main>\n<footer><p>{events}, {nested}{failed}</p>"
-        for text in self._reader.missing:
+        for text in self.reader.missing:
             yield f'<p class="note">missing: {_inline(text)}</p>'
         yield "</footer>\n</body>\n</html>"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from codemode.cli import status
 from codemode.cli.status import CommandError
+from codemode.session_events import SessionFormatError
 from codemode.session_file import older_files, read_lines, reason
 from codemode.timeline import Timeline
 
@@ -29,11 +30,22 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.html is not None:
         return _write_page(log, options.html, console)
     timeline = Timeline(console.out_paint, console.width)
-    for line in timeline.render(read_lines(log)):
+    try:
+        _print(timeline.render(read_lines(log)), console)
+    except SessionFormatError as error:
+        raise _no_log(options.file, error) from error
+    return status.OK
+
+
+def _print(lines: Iterable[str], console: Console) -> None:
+    for line in lines:
         console.print(line)
         if console.closed:
             break
-    return status.OK
+
+
+def _no_log(name: str, error: SessionFormatError) -> CommandError:
+    return CommandError(f"{name!r}: {error}")
 
 
 def _write_page(log: Path, target: str, console: Console) -> int:
@@ -41,19 +53,18 @@ def _write_page(log: Path, target: str, console: Console) -> int:
     from codemode.timeline_page import TimelinePage  # noqa: PLC0415
 
     lines = TimelinePage().render(read_lines(log))
-    if target == "-":
-        for line in lines:
-            console.print(line)
-            if console.closed:
-                break
-        return status.OK
     path = Path(target)
     for source in (log, *older_files(log)):
         with contextlib.suppress(OSError):
             if path.samefile(source):
                 raise CommandError(f"--html {target!r} is the event log itself; name another file")
     try:
-        _replace(path, lines)
+        if target == "-":
+            _print(lines, console)
+        else:
+            _replace(path, lines)
+    except SessionFormatError as error:
+        raise _no_log(str(log), error) from error
     except OSError as error:
         raise CommandError(f"cannot write to {target!r}: {reason(error)}") from error
     return status.OK

@@ -6,11 +6,16 @@ Knows: reading it whole, as text, within a bound. Does not know: Python.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from pathlib import Path
+from typing import Final
 
 from codemode.cli.status import CommandError
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+"""What ends a line, and a comment, to Python; `str.splitlines` knows more."""
 
 
 def read_program(file: str | None, code: str | None, *, max_bytes: int) -> str:
@@ -35,9 +40,16 @@ def read_program(file: str | None, code: str | None, *, max_bytes: int) -> str:
         assert file is not None, "one of the two is given"
         name = "standard input" if file == "-" else repr(file)
         source = _text(_read(file, name, max_bytes + 1), name, cut=max_bytes)
-    if not source.strip():
-        raise CommandError(f"{name} is empty; write at least one statement, `return 1` for example")
+    if not _has_statement(source) and len(source.encode()) <= max_bytes:
+        what = "holds nothing but comments" if source.strip() else "is empty"
+        raise CommandError(f"{name} {what}; write at least one statement, `return 1` for example")
     return source
+
+
+def _has_statement(source: str) -> bool:
+    """Say whether a text is more than comments and blank lines, which needs no parser to see."""
+    lines = map(str.strip, _LINE_END.split(source))
+    return any(line and not line.startswith("#") for line in lines)
 
 
 def _read(file: str, name: str, limit: int) -> bytes:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from codemode.cli import status
 from codemode.cli.status import CommandError
-from codemode.event_text import plural
 from codemode.server.descriptors import claim_standard_streams
 
 if TYPE_CHECKING:
@@ -41,8 +40,8 @@ _PATIENCE_SECONDS: Final = 10.0
 OUTPUT_BYTES: Final = 1_048_576
 """Default of `--max-output-bytes` here: what comes back goes into a model's context."""
 _STDIO_NOTE: Final = """\
-codemode: serving run_code over {count} to an MCP client on standard input and output.
-  It waits for one now; clients start this command themselves (`codemode serve --help`).
+codemode: serving run_code, whose programs can call {tools}, over standard streams.
+  An MCP client is awaited on standard input; clients start this command themselves.
   Ctrl-C or Ctrl-D ends it."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     tokens: list[str] = []
     listener: socket.socket | None = None
     _check_options(options)
-    typed_to = sys.stdin is not None and sys.stdin.isatty()
+    by_hand = sys.stdin is not None and sys.stdin.isatty()
     try:
         # Before anything else is imported: modules of tools print while they are. Over HTTP it keeps tools
         # from waiting for a terminal.
@@ -77,10 +76,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     interrupt = Interrupt()
     with event_log(options.events, console) as log:
         if listener is None:
-            if typed_to:
-                # A client says nothing to a terminal, so a person is there, and would wait in vain.
-                console.say(_STDIO_NOTE.format(count=plural(len(toolset.allowed), "tool")))
-            trio.run(_serve_stdio, options, toolset, log, console, interrupt, descriptors)
+            trio.run(_serve_stdio, options, toolset, log, console, interrupt, descriptors, by_hand)
         else:
             trio.run(_serve_http, options, toolset, log, console, interrupt, listener, tokens)
     # A client that leaves and a person who stops the server both get what they want.
@@ -105,10 +101,16 @@ async def _serve_stdio(
     console: Console,
     interrupt: Interrupt,
     descriptors: Descriptors,
+    by_hand: bool,
 ) -> None:
+    from codemode.event_text import plural  # noqa: PLC0415
     from codemode.server.stdio import serve_stdio  # noqa: PLC0415
 
     async with _open_server(options, toolset, log, console, interrupt) as server:
+        if by_hand:
+            # No client speaks through a terminal, so a person is there and would wait in vain.
+            names = toolset.allowed if options.allow else toolset.registry.names()
+            console.say(_STDIO_NOTE.format(tools=plural(len(names), "tool")))
         await serve_stdio(server, descriptors)
 
 

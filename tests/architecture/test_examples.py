@@ -37,12 +37,25 @@ def test_the_census_counts_what_is_there():
         assert expected == result["lines"][package]
 
 
-def test_what_make_run_shows_ends_with_the_timeline():
+def test_what_make_run_shows_fits_two_screens_and_names_where_the_rest_is(tmp_path):
     # Its first argument is a virtual environment; the one the tests run in is as good as any.
-    done = subprocess.run(["sh", "scripts/demo", sys.prefix], cwd=PROJECT, capture_output=True, text=True)
+    folder = tmp_path / "demo"
+    demo = ["sh", "scripts/demo", sys.prefix, str(folder)]
+    done = subprocess.run(demo, cwd=PROJECT, capture_output=True, text=True)
     assert (0, "") == (done.returncode, done.stderr)
     assert "longest functions" in done.stdout
     assert "\x1b" not in done.stdout
-    last = done.stdout.splitlines()[-1]
-    assert "nested calls" in last
-    assert "failed" not in last
+    *_, summary, empty, rest = done.stdout.splitlines()
+    assert "nested calls" in summary
+    assert "failed" not in summary
+    assert ("", f"The whole of it: {folder}/timeline.txt, and as a page: {folder}/timeline.html") == (
+        empty,
+        rest,
+    )
+    assert done.stdout.count("\n") < 80
+    whole = (folder / "timeline.txt").read_text().splitlines()
+    assert summary == whole[-1]
+    left_out = next(line for line in done.stdout.splitlines() if "more lines ..." in line)
+    shown = done.stdout.partition("$ codemode events ")[2].splitlines()[2:-2]
+    assert len(whole) == len(shown) - 1 + int(left_out.split()[1])
+    assert (folder / "timeline.html").read_text().endswith("</html>\n")

@@ -101,7 +101,7 @@ def test_every_command_explains_itself_with_examples(command, capsys):
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in sorted(arguments._COMMANDS))], ids=lambda command: " ".join(command)
+    "command", [[], *([name] for name in sorted(arguments._COMMANDS))], ids=" ".join
 )
 def test_help_fits_a_terminal_of_80_columns(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

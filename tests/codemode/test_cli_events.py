@@ -32,8 +32,8 @@ def test_a_log_is_shown_in_plain_text(folder, capsys):
             "missing.jsonl",
         ),
         ("codemode events: '.' is not a regular file, so it is no event log", "."),
-        ("codemode events: notes.md, line 1 is not a JSON record; is this an event log?", "notes.md"),
-        ("codemode events: the file holds no event", "empty"),
+        ("codemode events: 'notes.md': line 1 is not a JSON record; is this an event log?", "notes.md"),
+        ("codemode events: './empty': it holds no event; is this an event log?", "./empty"),
     ],
 )
 def test_what_is_no_log_gives_one_line_and_status_2(folder, capsys, expected, name):
@@ -43,6 +43,9 @@ def test_what_is_no_log_gives_one_line_and_status_2(folder, capsys, expected, na
     out, err = capsys.readouterr()
     assert "" == out
     assert [expected] == err.splitlines()
+    if (folder / name).is_file():
+        assert 2 == main(["events", name, "--html", "-"])
+        assert expected.replace("./", "") == capsys.readouterr().err.rstrip("\n")
 
 
 def log_of_one_turn():

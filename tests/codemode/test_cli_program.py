@@ -53,6 +53,11 @@ def test_a_pipe_given_as_a_file_is_read(folder):
         ("'.' is a directory, not a program", ".", None),
         ("'e.py' is empty; write at least one statement, `return 1` for example", "e.py", b""),
         ("'s.py' is empty; write at least one statement, `return 1` for example", "s.py", b" \n\t\n"),
+        (
+            "'c.py' holds nothing but comments; write at least one statement, `return 1` for example",
+            "c.py",
+            "# a\n\n  # b\u2028return 1\r# c".encode(),
+        ),
         ("'z.py' is not a text file: it has a zero byte at offset 2", "z.py", b"ab\0c"),
         ("'l.py' is not UTF-8 text: byte 0xe9 at offset 1", "l.py", b"x\xe9y"),
         ("cannot read 'e.py/x': Not a directory", "e.py/x", None),
@@ -74,6 +79,10 @@ def test_a_closed_standard_input_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(CommandError, match="standard input is closed"):
         read("-")
+
+
+def test_a_hash_inside_a_string_is_no_comment():
+    assert "'#'" == read(code="'#'")
 
 
 def test_empty_code_is_refused():

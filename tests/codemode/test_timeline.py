@@ -71,8 +71,9 @@ def test_a_run_reads_as_a_header_a_call_its_nested_calls_and_its_end(path):
     assert [
         "turn 0  22:13:20.100",
         r"  run_code  call-1  count \x1b[31mthings (3 lines)",
-        '    +  0.200 s    100 ms  failed   grep      file_path="README.md"  Error: bad pattern',
+        # In the order of their start, though the second ended first.
         '    +  0.100 s    300 ms  ok       read      file_path="README.md"  2.9 KiB shown',
+        '    +  0.200 s    100 ms  failed   grep      pattern="(\\u202e"  Error: bad pattern',
         "  run_code  ok  500 ms  2 nested calls, 1 failed",
         "    | first",
         "    | second",
