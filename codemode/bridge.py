@@ -21,7 +21,6 @@ from tool_bindings.caller import Caller
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
-    from codemode.dispatch_events import StartText
     from codemode.events import EventSink
     from codemode.log_shaping import LogShaper
     from codemode.namespace import OfferedTools
@@ -174,10 +173,19 @@ class Bridge:
             await dispatch.prepare()
         self._lane.started(ticket)
         await dispatch.execute()
-        if signal.aborted:  # And the scope may be cancelled for it.
+        if signal.aborted:  # And the call may be cut off for it.
             with trio.CancelScope(shield=True):
-                return await self._finish(dispatch, call, started, record, number)
-        return await self._finish(dispatch, call, started, record, number)
+                result = await dispatch.finish()
+        else:
+            result = dispatch.finish_nowait() or await dispatch.finish()
+        self._commit(record, dispatch, result, number)
+        if self._log_shaper is None:
+            self._events.ended(started, record.id, call.member, call.arguments, dispatch, result)
+        elif self._sink.wanted:
+            event = self._events.end(record.id, call.member, call.arguments, dispatch, result)
+            with trio.CancelScope(shield=True):
+                await self._log_shaper.record(event)
+        return result
 
     def _make_caller(self, call: HostCall) -> Caller:
         self._caller = Caller(
@@ -193,18 +201,6 @@ class Bridge:
         )
         return self._caller
 
-    async def _finish(
-        self, dispatch: Dispatch, call: HostCall, started: StartText | None, record: CallRecord, number: int
-    ) -> ToolResult:
-        result = dispatch.finish_nowait() or await dispatch.finish()
-        self._commit(record, dispatch, result, number)
-        if self._log_shaper is None:
-            self._events.ended(started, record.id, call.member, call.arguments, dispatch, result)
-        elif self._sink.wanted:
-            event = self._events.end(record.id, call.member, call.arguments, dispatch, result)
-            await self._log_shaper.record(event)
-        return result
-
     def _commit(self, record: CallRecord, dispatch: Dispatch, result: ToolResult, number: int) -> None:
         record.executed = dispatch.executed
         if result.annotation is not None:
@@ -217,9 +213,11 @@ class Bridge:
             record.status = "succeeded"
             if result.concludes_turn:
                 self.concludes_turn = True
-            if [block for block in result.content if block["type"] == "image"]:
-                # A program gets values; a picture is for the model, so it joins the conversation.
-                self._contexts.append((number, _image_message(record, result.content)))
+            for block in result.content:
+                if block["type"] == "image":
+                    # A program gets values; a picture is for the model, so it joins the conversation.
+                    self._contexts.append((number, _image_message(record, result.content)))
+                    break
         if result.additional_contexts:
             self._contexts.extend((number, context) for context in result.additional_contexts)
 

@@ -98,7 +98,21 @@ def bounded_arguments(arguments: JsonValue) -> JsonValue:
 
     Cut parts end in `…` and say how long they were; the shape of the top level stays.
     """
-    if _is_small(arguments) or values.json_size(arguments) <= MAX_ARGUMENT_BYTES:
+    if isinstance(arguments, dict) and len(arguments) <= _FEW:
+        # Most arguments are a few plain, short values.
+        for name, value in arguments.items():
+            if isinstance(value, str):
+                short = len(value) <= _SHORT_CHARS
+            elif isinstance(value, int):
+                # An int may have any number of digits.
+                short = -_SHORT_INT < value < _SHORT_INT
+            else:
+                short = value is None or isinstance(value, float)
+            if not short or len(name) > _MAX_STRING_CHARS:
+                break
+        else:
+            return arguments
+    if values.json_size(arguments) <= MAX_ARGUMENT_BYTES:
         return arguments
     if not isinstance(arguments, dict):
         return _cut(arguments)
@@ -112,23 +126,6 @@ def bounded_arguments(arguments: JsonValue) -> JsonValue:
         bounded[short_name] = value if values.json_size(value) <= _MAX_STRING_CHARS else _cut(value)
         room -= values.string_size(short_name) + values.json_size(bounded[short_name])
     return bounded
-
-
-def _is_small(arguments: JsonValue) -> bool:
-    """Say cheaply of most arguments that they need no cutting: a few plain, short values."""
-    if not isinstance(arguments, dict) or len(arguments) > _FEW:
-        return False
-    for name, value in arguments.items():
-        if isinstance(value, str):
-            short = len(value) <= _SHORT_CHARS
-        elif isinstance(value, int):
-            # An int may have any number of digits.
-            short = -_SHORT_INT < value < _SHORT_INT
-        else:
-            short = value is None or isinstance(value, float)
-        if not short or len(name) > _MAX_STRING_CHARS:
-            return False
-    return True
 
 
 def _cut(value: JsonValue) -> str:

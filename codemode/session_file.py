@@ -60,7 +60,7 @@ class LogFile:
         return torn
 
     def append(self, line: bytes) -> None:
-        """Write one line, which ends in a line feed.
+        """Write one line or several, of which each ends in a line feed.
 
         Raises:
             OSError: Nothing of the line is in the file.

@@ -12,6 +12,7 @@ from sandbox.values import NotJsonError
 
 if TYPE_CHECKING:
     from codemode.events import EventSink
+    from codemode.session_log import Draft
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.results import ToolResult
 
@@ -46,16 +47,27 @@ class Turn:
             # The pipeline refuses such a call; the log still says that it was made.
             arguments = "null"
         turn = self._sink.next_turn()
-        self._step = {"turn": turn, "step": 0}
-        self._sink.emit("turn/start", {"turn": turn})
-        self._sink.emit("step/start", self._step)
-        call = {"type": "tool-call", "id": self._call_id, "name": self._name, "arguments": arguments}
-        message = {"id": f"{self._call_id}:request", "role": "assistant", "content": [call]}
-        self._sink.emit("assistant/message", {**self._step, "message": message}, surface=True)
-        self._call_event = self._sink.emit(
-            "tool/call", {**self._step, "callId": self._call_id, "name": self._name, "arguments": arguments}
+        step = self._step = {"turn": turn, "step": 0}
+        call_id, name = self._call_id, self._name
+        call = {"type": "tool-call", "id": call_id, "name": name, "arguments": arguments}
+        message = {"id": f"{call_id}:request", "role": "assistant", "content": [call]}
+        self._call_event = self._record(
+            ("turn/start", {"turn": turn}, False, None),
+            ("step/start", step, False, None),
+            ("assistant/message", {**step, "message": message}, True, None),
+            ("tool/call", {**step, "callId": call_id, "name": name, "arguments": arguments}, False, None),
         )
         self._is_open = True
+
+    def _record(self, *drafts: Draft) -> int:
+        """Record events that happen together, and return the seq of the last."""
+        log = self._sink.text_log
+        if log is not None and log.only_writes:
+            return log.append_all(drafts)
+        seq = 0
+        for name, data, is_surface, sources in drafts:
+            seq = self._sink.emit(name, data, surface=is_surface, sources=sources)
+        return seq
 
     def annotate(self, call: Dispatch, result: ToolResult) -> None:
         """Note what the result's event will say about its meaning. Before `end`, if at all."""
@@ -70,15 +82,23 @@ class Turn:
         """
         if not self._is_open:
             return
-        self._sink.emit("tool/result", self._result_data(result), surface=True, sources=[self._call_event])
-        for context in () if result is None else result.additional_contexts:
-            if isinstance(context, dict):
-                self._sink.emit("user/message", context, surface=True)
-        self._sink.emit("step/end", self._step)
+        said: Draft = ("tool/result", self._result_data(result), True, [self._call_event])
         reason: dict[str, Any] = {"kind": "completed"}
         if result is None:
             reason = {"kind": "aborted", "reason": {"kind": "user"}}
-        self._sink.emit("turn/end", {"turn": self._step["turn"], "reason": reason})
+        ends: tuple[Draft, Draft] = (
+            ("step/end", self._step, False, None),
+            ("turn/end", {"turn": self._step["turn"], "reason": reason}, False, None),
+        )
+        if result is None or not result.additional_contexts:
+            self._record(said, *ends)
+            return
+        self._record(said)
+        for context in result.additional_contexts:
+            if isinstance(context, dict):
+                # What a tool made up is looked into.
+                self._sink.emit("user/message", context, surface=True)
+        self._record(*ends)
 
     def _result_data(self, result: ToolResult | None) -> dict[str, Any]:
         data: dict[str, Any] = {**self._annotation}

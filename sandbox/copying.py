@@ -11,11 +11,13 @@ Does not know: JSON text (`json_text`).
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from itertools import chain
 from json.encoder import encode_basestring
+from math import isfinite
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
-from sandbox.frozen import FrozenDict, FrozenList, frozen_dict, frozen_list
+from sandbox.frozen import FrozenDict, FrozenList, frozen_dict, frozen_dicts, frozen_list
 from sandbox.numerals import number_text
 
 if TYPE_CHECKING:
@@ -24,20 +26,26 @@ if TYPE_CHECKING:
     from sandbox.frozen import JsonValue
 
 __all__ = [
+    "FAST_DEPTH",
     "GIVE_UP",
     "NotJsonError",
+    "are_finite",
     "child_path",
     "freeze",
     "freeze_fast",
+    "freeze_many",
     "from_program",
     "snapshot",
     "snapshot_frozen",
     "thaw",
 ]
 
-_FAST_DEPTH: Final = 64
+FAST_DEPTH: Final = 64
 """Levels the recursive paths go down before the iterative ones take over (arbitrary: far above real
 data, far below the interpreter's recursion limit wherever the caller stands)."""
+
+_MANY: Final = 16
+"""Items from which on it pays to look at all of them at once (arbitrary)."""
 
 _MAX_PATH_CHARS: Final = 200
 """Characters of a path shown in an error (arbitrary: a path of 20 000 levels helps nobody)."""
@@ -62,6 +70,8 @@ class NotJsonError(ValueError):
 
 _ATOMS: Final = frozenset({str, int, bool, NoneType})
 """Exact types that are JSON as they are. Floats are not among them: they must be finite."""
+_LASTING: Final = _ATOMS | {float, FrozenDict, FrozenList}
+"""Exact types that are kept as they are, floats when they are finite."""
 
 
 def snapshot(value: object, root: str = "value") -> JsonValue:
@@ -78,7 +88,7 @@ def snapshot(value: object, root: str = "value") -> JsonValue:
     Raises:
         NotJsonError: The value is not lossless JSON; says where and what to write instead.
     """
-    plain = _plain_levels(value, _FAST_DEPTH, generous=False)
+    plain = _plain_levels(value, FAST_DEPTH, generous=False)
     return _walk(value, root, _strict, frozen=False) if plain is GIVE_UP else plain
 
 
@@ -108,7 +118,7 @@ def from_program(value: object, root: str = "value") -> JsonValue:
     Raises:
         NotJsonError: Anything else, naming the conversion to write.
     """
-    plain = _plain_levels(value, _FAST_DEPTH, generous=True)
+    plain = _plain_levels(value, FAST_DEPTH, generous=True)
     return _walk(value, root, _generous, frozen=False) if plain is GIVE_UP else plain
 
 
@@ -148,7 +158,7 @@ def _plain_levels(value: Any, depth: int, *, generous: bool) -> Any:
 
 def freeze_fast(value: Any) -> Any:
     """Return the frozen value, or GIVE_UP when only the slow path can tell whether it is lossless."""
-    return _freeze_levels(value, _FAST_DEPTH)
+    return _freeze_levels(value, FAST_DEPTH)
 
 
 def _freeze_levels(value: Any, depth: int) -> Any:
@@ -173,6 +183,10 @@ def _freeze_levels(value: Any, depth: int) -> Any:
         return frozen_dict(fields)
     if kind is list:
         items = value.copy()
+        if len(items) >= _MANY:
+            frozen = freeze_many(items)
+            if frozen is not GIVE_UP:
+                return frozen_list(frozen)
         for index, item in enumerate(items):
             if type(item) not in _ATOMS:
                 item = _freeze_levels(item, depth - 1)
@@ -181,6 +195,32 @@ def _freeze_levels(value: Any, depth: int) -> Any:
                 items[index] = item
         return frozen_list(items)
     return GIVE_UP
+
+
+def freeze_many(values: list[Any]) -> Any:
+    """Freeze atoms, or objects of atoms, all at once and mostly in C.
+
+    Returns:
+        A list, the given one when nothing had to be frozen; GIVE_UP when only looking at one after the other
+        can tell.
+    """
+    kinds = set(map(type, values))
+    if kinds <= _LASTING:
+        return values if float not in kinds or are_finite(values) else GIVE_UP
+    if kinds != {dict}:
+        return GIVE_UP
+    # Copied before they are looked at, as above.
+    rows = frozen_dicts(values)
+    if not {str}.issuperset(map(type, chain.from_iterable(rows))):
+        return GIVE_UP
+    fields = list(chain.from_iterable(map(dict.values, rows)))
+    kinds = set(map(type, fields))
+    return rows if kinds <= _LASTING and (float not in kinds or are_finite(fields)) else GIVE_UP
+
+
+def are_finite(values: list[Any]) -> bool:
+    """Whether all floats among some values are finite."""
+    return all(map(isfinite, [item for item in values if type(item) is float]))
 
 
 class _Frame:

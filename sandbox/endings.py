@@ -9,6 +9,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from sandbox import wire
+from sandbox.next_steps import COMPUTE
 from sandbox.vocabulary import Failure, TraceFrame
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def compute_message(limits: Limits) -> str:
     """Say that a worker used too much CPU time."""
     milliseconds = round(limits.compute_seconds * 1000)
     return (
-        f"compute budget exhausted ({milliseconds}ms busy);"
+        f"{COMPUTE} ({milliseconds}ms busy);"
         f" the limit is compute_seconds={limits.compute_seconds:g}"
     )
 

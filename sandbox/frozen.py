@@ -6,10 +6,12 @@ Does not know: how a value is checked or copied (`copying`).
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import repeat
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
     """Any lossless JSON value."""
@@ -116,6 +118,8 @@ class FrozenList(list[JsonValue]):
 _new_dict: Final[Callable[[type[FrozenDict]], FrozenDict]] = dict.__new__
 _new_list: Final[Callable[[type[FrozenList]], FrozenList]] = list.__new__
 _fill_dict: Final[Callable[[FrozenDict, dict[str, Any]], None]] = dict.update
+_add_field: Final[Callable[[FrozenDict, str, Any], object]] = dict.setdefault
+"""Faster than `__setitem__`, which is called through a wrapper."""
 _fill_list: Final[Callable[[FrozenList, list[Any]], None]] = list.extend
 
 
@@ -130,6 +134,26 @@ def frozen_list(items: list[Any]) -> FrozenList:
     """Wrap items that are already frozen; the caller vouches for them."""
     frozen = _new_list(FrozenList)
     _fill_list(frozen, items)
+    return frozen
+
+
+def frozen_dicts(rows: list[dict[str, Any]]) -> list[FrozenDict]:
+    """Wrap many objects whose items are already frozen; the caller vouches for them."""
+    frozen = list(map(_new_dict, repeat(FrozenDict, len(rows))))
+    deque(map(_fill_dict, frozen, rows), maxlen=0)  # Only to call it, without a loop of the interpreter's.
+    return frozen
+
+
+def frozen_rows(names: Iterable[str], columns: list[list[Any]]) -> list[FrozenDict]:
+    """Make objects with the same names from columns of items that are already frozen.
+
+    Args:
+        names: At least one.
+        columns: For each name as many items as there are objects.
+    """
+    frozen = list(map(_new_dict, repeat(FrozenDict, len(columns[0]))))
+    for name, column in zip(names, columns, strict=True):
+        deque(map(_add_field, frozen, repeat(name), column), maxlen=0)
     return frozen
 
 

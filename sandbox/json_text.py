@@ -16,8 +16,7 @@ from json.encoder import (  # type: ignore[attr-defined]  # typeshed leaves the 
 )
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from sandbox.copying import snapshot_frozen
-from sandbox.frozen import FrozenDict, FrozenList, frozen_dict, frozen_list
+from sandbox.freezing import freeze_own
 from sandbox.numerals import int_from_text, int_text, number_text
 
 if TYPE_CHECKING:
@@ -53,10 +52,10 @@ def encode(value: JsonValue) -> bytes:
     The value must be lossless already (`snapshot` and its like make it so).
     """
     try:
-        return "".join(_chunks(value, 0)).encode("ascii")
+        return "".join(_chunks(value, 0)).encode()
     except (RecursionError, ValueError):
         # Too deep for the C encoder, or an integer above the interpreter's digit limit.
-        return _encode_slow(value).encode("ascii")
+        return _encode_slow(value).encode()
 
 
 def _encode_slow(value: JsonValue) -> str:
@@ -107,40 +106,15 @@ _scan: Final[Callable[[str, int], tuple[Any, int]]] = _decoder.scan_once  # type
 """The decoder without its search for space around the value, which our own texts do not have."""
 
 
-def _decode_fast(text: str, *, frozen: bool = False) -> JsonValue:
+def _decode_fast(text: str) -> JsonValue:
     try:
-        value, end = (_scan_frozen if frozen else _scan)(text, 0)
+        value, end = _scan(text, 0)
     except StopIteration:
         end = -1
     if end != len(text):
         # Not a value from the first character to the last: the decoder itself finds out why, if it is none.
         value = _decoder.decode(text)
-        if frozen:
-            return snapshot_frozen(value)
-    elif frozen and type(value) is list:
-        return _with_frozen_lists(value)
     return value  # type: ignore[no-any-return]  # what a JSON decoder makes
-
-
-def _frozen_object(items: dict[str, Any]) -> FrozenDict:
-    """Freeze an object as soon as it is read; objects inside it are frozen by then, lists are not."""
-    if list in map(type, items.values()):
-        for key, item in items.items():
-            if type(item) is list:
-                items[key] = _with_frozen_lists(item)
-    return frozen_dict(items)
-
-
-def _with_frozen_lists(items: list[Any]) -> FrozenList:
-    if list in map(type, items):
-        items = [_with_frozen_lists(item) if type(item) is list else item for item in items]
-    return frozen_list(items)
-
-
-_scan_frozen: Final[Callable[[str, int], tuple[Any, int]]] = json.JSONDecoder(
-    object_hook=_frozen_object, parse_constant=_refuse_constant, parse_float=_finite_float
-).scan_once  # type: ignore[attr-defined]  # typeshed leaves it out
-"""Freezing while reading takes half the time of freezing afterwards."""
 
 
 def decode(data: bytes | str, *, frozen: bool = False) -> JsonValue:
@@ -155,7 +129,7 @@ def decode(data: bytes | str, *, frozen: bool = False) -> JsonValue:
     """
     text = data if isinstance(data, str) else data.decode("utf-8")
     try:
-        return _decode_fast(text, frozen=frozen)
+        value = _decode_fast(text)
     except RecursionError:
         value = _decode_slow(text)
     except json.JSONDecodeError:
@@ -163,7 +137,7 @@ def decode(data: bytes | str, *, frozen: bool = False) -> JsonValue:
     except ValueError:
         # The digit limit looks like this; so do our own refusals, which the slow path repeats.
         value = _decode_slow(text)
-    return snapshot_frozen(value) if frozen else value
+    return freeze_own(value) if frozen else value
 
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")

@@ -27,6 +27,7 @@ ORDERED_ID: Final = 1
 START: Final = """\
 import gc, os, sys
 gc.disable()
+os.register_at_fork = lambda **hooks: None
 sys.modules["ssl"] = None
 os.environ["PYTHONTZPATH"] = ""
 sys.path += {paths!r}
@@ -34,6 +35,8 @@ from sandbox.zygote import main
 main({control}, language_wall={walls.language}, kernel_wall={walls.kernel})
 """
 """What the process runs. Imports leave no garbage worth a collection; it is turned on when all is loaded.
+What modules would do in each forked child is for processes with threads, whose locks another thread may hold,
+and for random numbers, which workers seed themselves; here each child would pay for it.
 asyncio does without TLS where there is none, and here it would only be memory and time. Zones come from
 `tzdata` alone; zoneinfo would look up how Python was built to find others.
 """

@@ -26,12 +26,27 @@ class Placement:
         pid: The worker's number; the caller knows that it has not been reaped yet.
     """
 
-    __slots__ = ("_core", "_everywhere", "_pid")
+    __slots__ = ("_core", "_everywhere", "_is_bound", "_pid")
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._core: int | None = None
         self._everywhere: set[int] = set()
+        self._is_bound = False
+
+    def step_aside(self) -> None:
+        """Keep the worker off the core this thread is on now, because both have work to do.
+
+        A worker that is woken by this thread, which then goes on working, would else often be put on the
+        very same core, and wait there until this thread has nothing left to do.
+        """
+        current_core = _core_reader()
+        if current_core is not None:
+            self._everywhere = os.sched_getaffinity(0)
+            others = self._everywhere - {current_core()}
+            if others:
+                self._is_bound = True
+                _allow(self._pid, others)
 
     def settle(self) -> None:
         """Keep the worker on the core this thread is on now. Once: two that follow each other never meet."""
@@ -39,6 +54,7 @@ class Placement:
         if self._core is None and current_core is not None:
             self._core = current_core()
             self._everywhere = os.sched_getaffinity(0)
+            self._is_bound = True
             _allow(self._pid, {self._core})
 
     def wait_here(self, wait: Callable[[], object]) -> None:
@@ -58,9 +74,15 @@ class Placement:
 
     def let_go(self) -> None:
         """Let the worker run on every core this process may use."""
-        if self._core is not None:
+        if self._is_bound:
+            self._is_bound = False
             self._core = None
             _allow(self._pid, self._everywhere)
+
+
+def get_ready() -> None:
+    """Load what `Placement` needs, when nobody waits."""
+    _core_reader()
 
 
 def _allow(pid: int, cores: set[int]) -> None:

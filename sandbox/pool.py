@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 _MAX_STARTING: Final = 2 * (os.cpu_count() or 1)
 """Workers being set up at the same time; more would only make each of them later. Arbitrary."""
-_REFILL_PAUSE_SECONDS: Final = 0.002
-"""How long the next worker's setting up is put off while nobody waits for it: it takes a core for some
-milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then.
-Also how long the host's own work for a worker that is gone waits."""
+_REFILL_PAUSE_SECONDS: Final = 0.005
+"""How long the next worker's setting up is put off while another one is parked: it takes a core for some
+milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then."""
+_END_PAUSE_SECONDS: Final = 0.002
+"""How long the host's own work for a worker that is gone waits, in favour of whoever waited for its run."""
 _MAX_ENDING: Final = 16
 """Workers that may still be ending after their runs have returned. Arbitrary: each takes about 1 ms."""
 
@@ -124,7 +125,11 @@ class WorkerPool:
                 continue
             self._parked.remove(worker)
             if worker.alive():
-                self._refill_soon()
+                if self._parked:
+                    self._refill_soon()
+                else:
+                    # The next run would have to wait for one, and runs seem to come one after the other.
+                    self._refill()
                 return worker
             self.drop(worker)
         return None
@@ -172,12 +177,11 @@ class WorkerPool:
         self._nursery.start_soon(self.retire, worker)
 
     async def discard(self, worker: Worker) -> None:
-        """Kill a worker whose program is over, without waiting for the kernel to take it apart.
+        """Let go of a worker that was killed, without waiting for the kernel to take it apart.
 
-        From here on it executes nothing of the program. `close` waits for it; so does this call when many
-        are on their way out already.
+        It executes nothing of its program any more. `close` waits for it; so does this call when many are
+        on their way out already.
         """
-        worker.kill()
         if self._closed or self._ending >= _MAX_ENDING:
             await self.retire(worker)
             return
@@ -188,7 +192,7 @@ class WorkerPool:
     async def _see_to_end(self, worker: Worker) -> None:
         try:
             # The caller of the run that has just ended goes first; closing cuts this short.
-            await trio.sleep(_REFILL_PAUSE_SECONDS)
+            await trio.sleep(_END_PAUSE_SECONDS)
         finally:
             await self.retire(worker)
             self._ending -= 1

@@ -174,6 +174,7 @@ class Run:
             on_sent: Called when nothing that the program says has been heard yet.
         """
         began = ended = trio.current_time()
+        self._rested_at = time.perf_counter()
         compute_seconds = 0.0
         try:
             async with trio.open_nursery() as self._tasks:
@@ -247,7 +248,9 @@ class Run:
         self._over = True
         self._worker.kill()
         self._outgoing.clear()
-        trio.lowlevel.notify_closing(self._worker.socket)
+        if self._done is None or self._sending:
+            # Somebody waits for the wire. Whoever has heard the end of the program is done with reading.
+            trio.lowlevel.notify_closing(self._worker.socket)
         for call_id in tuple(self._calls):
             self._abandon(call_id)
         if self._calls:
@@ -318,7 +321,11 @@ class Run:
                 payload = await self._next_payload()
                 if payload is None:
                     break
-                messages = await self._decode(payload)
+                if len(payload) <= _THREAD_DECODE_BYTES:
+                    decoded = wire.decode_payload(payload)
+                else:
+                    decoded = await self._decode_in_thread(payload)
+                messages = self._begun(payload, decoded)
                 if self._over or self._ended.is_set():
                     break
         except WireProtocolError:
@@ -330,7 +337,9 @@ class Run:
     async def _next_payload(self) -> bytes | None:
         """Return the next frame's payload, None at the end of the wire."""
         sock = self._worker.socket
-        while (payload := self._frames.next_payload()) is None:
+        frames = self._frames
+        payload: bytes | None = None
+        while frames.is_empty or (payload := frames.next_payload()) is None:
             try:
                 data = sock.recv(_RECEIVE_BYTES)
             except BlockingIOError:
@@ -351,9 +360,9 @@ class Run:
             self._received_bytes += len(data)
             if self._received_bytes > self._max_received_bytes:
                 raise WireProtocolError("a worker sent more than a program can make it send")
-            if (payload := self._frames.only_payload(data)) is not None:
+            if (payload := frames.only_payload(data)) is not None:
                 break
-            self._frames.feed(data)
+            frames.feed(data)
         self._frame_bytes = len(payload)
         self._units += 1 + len(payload) // _UNIT_BYTES
         if self._units > _UNITS_PER_TURN:
@@ -375,19 +384,19 @@ class Run:
         self._worker.placement.wait_here(self._look)
         self._is_quick = time.perf_counter() - began < _QUICK_SECONDS
 
-    async def _decode(self, payload: bytes) -> Iterator[Any]:
-        if len(payload) > _THREAD_DECODE_BYTES:
-            digits = await trio.to_thread.run_sync(wire.long_digits, payload)
-            if digits > wire.MAX_LONG_DIGITS:
-                self._fail(
-                    "invalid-output",
-                    f"the program sent integers of {digits} digits together; the limit is"
-                    f" {wire.MAX_LONG_DIGITS} digits: send such a number as text, for example hex(n)",
-                )
-                return iter(())
-            messages = await trio.to_thread.run_sync(wire.decode_payload, payload)
-        else:
-            messages = wire.decode_payload(payload)
+    async def _decode_in_thread(self, payload: bytes) -> list[Any]:
+        digits = await trio.to_thread.run_sync(wire.long_digits, payload)
+        if digits > wire.MAX_LONG_DIGITS:
+            self._fail(
+                "invalid-output",
+                f"the program sent integers of {digits} digits together; the limit is"
+                f" {wire.MAX_LONG_DIGITS} digits: send such a number as text, for example hex(n)",
+            )
+            return []
+        return await trio.to_thread.run_sync(wire.decode_payload, payload)
+
+    def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[Any]:
+        """Charge a frame to the run, if it makes calls, and return its messages."""
         for message in messages:
             if type(message) is list and message[:1] == _CALL_START:
                 self._charge(len(payload))

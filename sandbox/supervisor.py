@@ -109,8 +109,7 @@ class Sandbox:
         if worker is None:
             return None
         self._slots.acquire_nowait()
-        self._admit(worker)
-        return Started(program, worker, worker.send_program(offer, run_message(program, limits)))
+        return Started(program, worker, self._send(worker, offer, program, limits))
 
     def give_up(self, started: Started) -> None:
         """End a program that was started and will not be run. Harmless when it was run."""
@@ -177,8 +176,7 @@ class Sandbox:
             self._running += 1
             try:
                 worker = await self._pool.take(WorkerBudget.of(limits), offer)
-                self._admit(worker)
-                unsent = worker.send_program(offer, run_message(program, limits))
+                unsent = self._send(worker, offer, program, limits)
                 return await self._run(worker, unsent, program, limits, stop, on_log, on_accepted)
             finally:
                 self._note_end()
@@ -218,11 +216,12 @@ class Sandbox:
             self._offer = Offer(program)
         return self._offer
 
-    def _admit(self, worker: Worker) -> None:
-        """Note that a worker is about to have a program."""
+    def _send(self, worker: Worker, offer: Offer, program: Program, limits: Limits) -> memoryview:
+        """Give a worker its program; return what is left to send."""
         for other in self._workers:
             other.placement.let_go()
         self._workers.add(worker)
+        return worker.send_program(offer, run_message(program, limits), is_alone=self._is_alone())
 
     async def _wait_slot(self, stop: Stop) -> bool:
         """Wait in line for the right to run; returns False when the run was stopped first."""

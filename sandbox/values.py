@@ -6,18 +6,22 @@ the standard library.
 Does not know: schemas, tools, frames, or who sends a value to whom.
 """
 
+from sandbox.collector import uncollected
 from sandbox.copying import (
     GIVE_UP,
     NotJsonError,
+    are_finite,
     child_path,
     freeze,
     freeze_fast,
+    freeze_many,
     from_program,
     snapshot,
     snapshot_frozen,
     thaw,
 )
-from sandbox.frozen import FrozenDict, FrozenList, JsonValue, frozen_dict, frozen_list
+from sandbox.freezing import freeze_own
+from sandbox.frozen import FrozenDict, FrozenList, JsonValue, frozen_dict, frozen_dicts, frozen_list
 from sandbox.json_text import decode, encode, json_size, string_size
 from sandbox.numerals import number_text
 
@@ -27,13 +31,17 @@ __all__ = [
     "FrozenList",
     "JsonValue",
     "NotJsonError",
+    "are_finite",
     "child_path",
     "decode",
     "encode",
     "freeze",
     "freeze_fast",
+    "freeze_many",
+    "freeze_own",
     "from_program",
     "frozen_dict",
+    "frozen_dicts",
     "frozen_list",
     "json_size",
     "number_text",
@@ -41,4 +49,5 @@ __all__ = [
     "snapshot_frozen",
     "string_size",
     "thaw",
+    "uncollected",
 ]

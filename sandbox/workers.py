@@ -18,7 +18,7 @@ from sandbox import wire
 from sandbox.errors import WireProtocolError, WorkerStartError
 from sandbox.isolation.report import StepReport
 from sandbox.meter import CpuMeter, pid_of
-from sandbox.placement import Placement
+from sandbox.placement import Placement, get_ready
 
 if TYPE_CHECKING:
     import socket
@@ -131,6 +131,7 @@ class Worker:
             OSError: It is gone.
             trio.ClosedResourceError: The fork server is, and with it the worker.
         """
+        get_ready()
         self.offer = offer
         frame = memoryview(wire.pack([offer.message]))
         while frame:
@@ -139,16 +140,22 @@ class Worker:
             except BlockingIOError:
                 await trio.lowlevel.wait_writable(self.socket)
 
-    def send_program(self, offer: Offer, message: bytes) -> memoryview:
+    def send_program(self, offer: Offer, message: bytes, *, is_alone: bool) -> memoryview:
         """Send the program, as far as it can be sent without waiting; return what is left to send.
 
         Args:
             offer: What the program finds.
             message: Its `run` message.
+            is_alone: Whether no other worker has a program now.
         """
-        messages = [message] if self.offer is offer else [offer.message, message]
+        is_prepared = self.offer is offer
+        if is_prepared and is_alone:
+            # One that was not has been in nobody's plans, as in a process that runs a single program.
+            self.placement.step_aside()
+        if self._meter is not None:
+            self._idle_cpu_seconds = self._used_seconds = self._meter.read() or self._used_seconds
+        frame = memoryview(wire.pack([message] if is_prepared else [offer.message, message]))
         self.offer = offer
-        frame = memoryview(wire.pack(messages))
         try:
             return frame[self.socket.send(frame) :]
         except BlockingIOError:

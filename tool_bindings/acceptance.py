@@ -12,10 +12,13 @@ from __future__ import annotations
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sandbox.values import GIVE_UP, FrozenDict, FrozenList, freeze_fast, frozen_dict, frozen_list
+from sandbox.values import GIVE_UP, FrozenDict, FrozenList, freeze_fast, frozen_dict, frozen_list, uncollected
+from tool_bindings.columns import compile_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from tool_bindings.columns import AcceptMany
 
     Accept: TypeAlias = Callable[[Any], Any]
     """Returns the frozen value, or GIVE_UP when the walk must decide."""
@@ -24,6 +27,10 @@ __all__ = ["always_give_up", "compile_accept"]
 
 _COMPILED_LEVELS: Final = 40
 """Schema levels compiled to nested closures (arbitrary); a deeper schema is left to the walk."""
+_MANY: Final = 16
+"""Items from which on it pays to look at all of them at once. Arbitrary."""
+_VERY_MANY: Final = 500
+"""Items from which on the garbage collector waits. Arbitrary: so many new containers wake it."""
 
 
 def compile_accept(schema: Mapping[str, Any]) -> Accept:
@@ -148,29 +155,45 @@ def _array(node: Mapping[str, Any], levels: int) -> Accept:
     if accept_item is always_give_up:
         return always_give_up
     exact = _EXACT_TYPE.get(accept_item)
+    accept_together = _Together(node.get("items", {}), levels)
 
     def accept(value: Any) -> Any:
         kind = type(value)
-        if kind is list:
-            # Copied before it is looked at, so that another thread cannot change it in between.
-            items = value.copy()
-            for index, item in enumerate(items):
-                if type(item) is exact:
-                    continue
-                taken = accept_item(item)
-                if taken is GIVE_UP:
-                    return GIVE_UP
-                if taken is not item:
-                    items[index] = taken
-            return frozen_list(items)
-        if kind is FrozenList:
-            for item in value:
-                if accept_item(item) is GIVE_UP:
-                    return GIVE_UP
-            return value
-        return GIVE_UP
+        if kind is not list and kind is not FrozenList:
+            return GIVE_UP
+        # Copied before it is looked at, so that another thread cannot change it in between.
+        items = list(value)
+        if len(items) >= _MANY:
+            taken = accept_together(items)
+            if taken is not GIVE_UP:
+                return value if kind is FrozenList else frozen_list(taken)
+        for index, item in enumerate(items):
+            if type(item) is exact:
+                continue
+            taken = accept_item(item)
+            if taken is GIVE_UP:
+                return GIVE_UP
+            if taken is not item:
+                items[index] = taken
+        return value if kind is FrozenList else frozen_list(items)
 
     return accept
+
+
+class _Together:
+    """Accepts many items of an array at once; compiled for the first that are many."""
+
+    __slots__ = ("_accept", "_levels", "_node")
+
+    def __init__(self, node: Mapping[str, Any], levels: int) -> None:
+        self._node = node
+        self._levels = levels
+        self._accept: AcceptMany | None = None
+
+    def __call__(self, items: list[Any]) -> Any:
+        if self._accept is None:
+            self._accept = compile_many(self._node, self._levels)
+        return self._accept(items) if len(items) < _VERY_MANY else uncollected(self._accept, items)
 
 
 def _object(node: Mapping[str, Any], levels: int) -> Accept:

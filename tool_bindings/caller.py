@@ -30,11 +30,9 @@ class DispatchToken:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Where calls come from; the attributes are the arguments of `ToolRegistry.begin` of the same names.
+    """Where calls come from; the attributes are the arguments of `ToolRegistry.begin` of the same names."""
 
-    `grace_seconds` is None for the registry's own.
-    """
-
+    grace_seconds: float
     root_call_id: str | None = None
     parent_call_id: str | None = None
     parent: DispatchToken | None = None
@@ -44,4 +42,3 @@ class Caller:
     run_id: str | None = None
     progress: ReportProgress | None = None
     approval_pending: Callable[[bool], object] | None = None
-    grace_seconds: float | None = None

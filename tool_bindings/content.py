@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from json.encoder import encode_basestring
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sandbox.values import number_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from sandbox.values import JsonValue
 
@@ -27,6 +28,9 @@ DEFAULT_RENDER_BYTES: Final = 16_384
 
 _PRETTY_LEVELS: Final = 5
 """Containers at depth 0 to 4 are spread over lines, deeper ones are written compactly."""
+
+_FEW: Final = 32
+"""Items up to which a container of atoms is written at once. Arbitrary: what exceeds a bound is small."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -68,26 +72,28 @@ def render_json(value: JsonValue, max_bytes: int | None = None) -> str:
         return _cut(number_text(value), max_bytes)
     if max_bytes is None:
         return "".join(_pieces(value, forward=True))
-    head: list[str] = []
-    size = 0
-    for piece in _pieces(value, forward=True):
-        head.append(piece)
-        size += len(piece)
-        if size > max_bytes:
-            break
-    else:
-        return _cut("".join(head), max_bytes)
-    tail: list[str] = []
-    tail_size = 0
-    for piece in _pieces(value, forward=False):
-        tail.append(piece)
-        tail_size += len(piece)
-        if tail_size > max_bytes // 2:
-            break
     half = max_bytes // 2
+    # Every item of the outermost container takes five characters at least, so often nothing need be counted.
+    is_cut = isinstance(value, (dict, list)) and len(value) * 5 > max_bytes
+    head, is_whole = _first_pieces(value, max_bytes - half if is_cut else max_bytes, forward=True)
+    if is_whole:
+        return _cut("".join(head), max_bytes)
+    tail, _ = _first_pieces(value, half, forward=False)
     shown_head = _first_bytes("".join(head).encode("utf-8", "surrogatepass"), max_bytes - half)
     shown_tail = _last_bytes("".join(reversed(tail)).encode("utf-8", "surrogatepass"), half)
     return f"{shown_head}\n… (cut: only the first and last {half} bytes are shown) …\n{shown_tail}"
+
+
+def _first_pieces(value: JsonValue, max_bytes: int, *, forward: bool) -> tuple[list[str], bool]:
+    """Return pieces of more than so many bytes of text, or all there are and True."""
+    pieces: list[str] = []
+    size = 0
+    for piece in _pieces(value, forward=forward):
+        pieces.append(piece)
+        size += len(piece)
+        if size > max_bytes:
+            return pieces, False
+    return pieces, True
 
 
 def _pieces(value: JsonValue, *, forward: bool) -> Iterator[str]:
@@ -105,51 +111,93 @@ def _pieces(value: JsonValue, *, forward: bool) -> Iterator[str]:
 
 
 def _steps(value: Any, depth: int, *, forward: bool) -> Iterator[str | tuple[Any, int]]:
-    """Yield one value's own text, and a (child, depth) pair wherever a child's text belongs."""
-    if not isinstance(value, (dict, list)) or not value:
-        yield _atom_text(value)
+    """Yield one value's own text, and a (child, depth) pair wherever the text of a container belongs."""
+    text = _short_text(value, depth)
+    if text is not None:
+        yield text
         return
-    brackets = "{}" if isinstance(value, dict) else "[]"
-    pretty = depth < _PRETTY_LEVELS
-    inner = "\n" + "  " * (depth + 1) if pretty else ""
-    outer = "\n" + "  " * depth if pretty else ""
-    colon = ": " if pretty else ":"
+    is_object = isinstance(value, dict)
+    brackets = "{}" if is_object else "[]"
+    inner, outer, colon = _spacing(depth)
+    count = len(value)
+    children: Iterable[tuple[int, Any]]
     if forward:
-        children = value.items() if isinstance(value, dict) else ((None, child) for child in value)
+        children = enumerate(value.items() if is_object else value)
         yield brackets[0]
-        for position, (key, child) in enumerate(children):
-            label = "" if key is None else _string_text(key) + colon
-            yield ("," if position else "") + inner + label
-            yield child, depth + 1
-        yield outer + brackets[1]
-        return
-    yield outer + brackets[1]
-    last_first: Iterable[tuple[Any, Any]]
-    if isinstance(value, dict):
-        last_first = reversed(value.items())
     else:
-        last_first = ((None, child) for child in reversed(value))
-    for position, (key, child) in enumerate(last_first, 1 - len(value)):
-        yield child, depth + 1
-        label = "" if key is None else _string_text(key) + colon
-        yield ("," if position else "") + inner + label
-    yield brackets[0]
+        children = zip(range(count - 1, -1, -1), reversed(value.items() if is_object else value), strict=True)
+        yield outer + brackets[1]
+    for position, child in children:
+        label = ("," if position else "") + inner
+        if is_object:
+            key, child = child
+            label += _string_text(key) + colon
+        text = _short_text(child, depth + 1)
+        if text is not None:
+            yield label + text
+        elif forward:
+            yield label
+            yield child, depth + 1
+        else:
+            yield child, depth + 1
+            yield label
+    yield outer + brackets[1] if forward else brackets[0]
 
 
-def _atom_text(value: Any) -> str:
-    if isinstance(value, str):
-        return _string_text(value)
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return number_text(value)
-    return "{}" if isinstance(value, dict) else "[]"
+def _spacing(depth: int) -> tuple[str, str, str]:
+    """Return what is written before each child, before the closing bracket, and between key and value."""
+    if depth >= _PRETTY_LEVELS:
+        return "", "", ":"
+    return "\n" + "  " * (depth + 1), "\n" + "  " * depth, ": "
+
+
+def _short_text(value: Any, depth: int) -> str | None:
+    """Return the text of an atom, or of a container of few atoms; None for all else."""
+    write = _WRITERS.get(type(value))
+    if write is not None:
+        return write(value)
+    if not isinstance(value, (dict, list)):
+        return _atom_of_a_subclass(value)
+    if not value:
+        return "{}" if isinstance(value, dict) else "[]"
+    if len(value) > _FEW:
+        return None
+    inner, outer, colon = _spacing(depth)
+    parts = []
+    if isinstance(value, dict):
+        for key, child in value.items():
+            write = _WRITERS.get(type(child))
+            if write is None:
+                return None
+            parts.append(f"{inner}{_string_text(key)}{colon}{write(child)}")
+        return f"{{{','.join(parts)}{outer}}}"
+    for child in value:
+        write = _WRITERS.get(type(child))
+        if write is None:
+            return None
+        parts.append(inner + write(child))
+    return f"[{','.join(parts)}{outer}]"
 
 
 def _string_text(text: str) -> str:
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", encode_basestring(text))
+    quoted: str = encode_basestring(text)
+    if quoted.isascii():
+        return quoted
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
+
+
+def _atom_of_a_subclass(value: Any) -> str:
+    """Write what renderers of tools may hand over: enums and the like."""
+    return next(write(value) for kind, write in _WRITERS.items() if isinstance(value, kind))
+
+
+_WRITERS: Final[dict[type, Callable[[Any], str]]] = {
+    str: _string_text,
+    int: number_text,
+    float: number_text,
+    bool: lambda value: "true" if value else "false",
+    NoneType: lambda _value: "null",
+}
 
 
 def _cut(text: str, max_bytes: int | None) -> str:

@@ -439,19 +439,17 @@ class Dispatch:
                 context,
                 signal,
                 self._registry.threads,
-                self._grace_seconds,
+                caller.grace_seconds,
                 # A listener may have opened scopes of its own between the caller's and the body.
                 None if self._around_running else self._cancel_scope,
             )
             if value is not GIVE_UP:
+                accepted = bound.output.accept(value)
                 return self._own(
                     success_of(
                         bound,
                         self._arguments,
-                        # One call less for nearly every tool.
-                        bound.freeze_value(value)
-                        if not bound.output.is_slow
-                        else await canonical_value(bound, value),
+                        await canonical_value(bound, value) if accepted is GIVE_UP else accepted,
                         with_meta=caller.parent is None,
                         contexts=context.deferred_contexts,
                         concludes_turn=context.concludes_turn,
@@ -461,7 +459,7 @@ class Dispatch:
         except AbandonedError:
             self.abandoned = True
             result = failure_from_message(
-                f"tool call aborted, but its thread did not end in {self._grace_seconds:g} s and runs on; "
+                f"tool call aborted, but its thread did not end in {caller.grace_seconds:g} s and runs on; "
                 "what it did or will still do is unknown",
                 ErrorInfo("ToolOutcomeUnknownError", "TOOL_OUTCOME_UNKNOWN"),
             )
@@ -473,11 +471,6 @@ class Dispatch:
         if context.deferred_contexts:
             result = ToolFailure(result.error, result.content, None, frozen_list(context.deferred_contexts))
         return self._own(result)
-
-    @property
-    def _grace_seconds(self) -> float:
-        own = self._caller.grace_seconds
-        return self._registry.grace_seconds if own is None else own
 
     def _own(self, result: ToolResult) -> ToolResult:
         context = self._context

@@ -123,7 +123,7 @@ class ToolRegistry(Scope):
         bound = policies.view.get(name)
         if bound is None or (policies.collapses and not nested):
             return "exclusive"
-        return bound.execution_mode(arguments)
+        return "parallel" if bound.definition.concurrency_safe is True else bound.execution_mode(arguments)
 
     # --- calling --------------------------------------------------------------------------------
 
@@ -170,6 +170,7 @@ class ToolRegistry(Scope):
                 it does after `execute`. Saves a caller of many short calls a scope for each.
         """
         caller = Caller(
+            self.grace_seconds if grace_seconds is None else grace_seconds,
             root_call_id,
             parent_call_id,
             parent,
@@ -179,7 +180,6 @@ class ToolRegistry(Scope):
             run_id,
             progress,
             approval_pending,
-            grace_seconds,
         )
         return self.begin_for(caller, name, arguments, call_id, abort, cancel_scope, transport=transport)
 

@@ -47,18 +47,23 @@ async def run_body(
         AbandonedError: A body in a thread went on after its grace.
         BaseException: Whatever the body raises.
     """
+    body: Awaitable[Any]
+    if bound.runs_in_thread:
+        body = _run_in_thread(bound, arguments, context, threads, grace_seconds)
+    else:
+        body = bound.definition.execute(arguments, context)
     if scope is None:
         with trio.CancelScope() as own:
             signal.attach(own)
             try:
-                return await _begin(bound, arguments, context, threads, grace_seconds)
+                return await body
             finally:
                 signal.detach(own)
         return GIVE_UP
     # Around the caller's scope is a shield, so that nothing but the signal can have cancelled the body.
     signal.attach(scope)
     try:
-        value = await _begin(bound, arguments, context, threads, grace_seconds)
+        value = await body
     except trio.Cancelled:
         return GIVE_UP
     except BaseExceptionGroup as group:
@@ -72,19 +77,6 @@ async def run_body(
         signal.detach(scope)
     # Nothing that waits may follow in a scope that is cancelled, and an aborted call has no value anyway.
     return GIVE_UP if signal.aborted else value
-
-
-def _begin(
-    bound: BoundTool,
-    arguments: Mapping[str, Any],
-    context: ToolRunContext,
-    threads: ThreadRunner,
-    grace_seconds: float,
-) -> Awaitable[Any]:
-    if bound.runs_in_thread:
-        return _run_in_thread(bound, arguments, context, threads, grace_seconds)
-    body: Awaitable[Any] = bound.definition.execute(arguments, context)
-    return body
 
 
 async def _run_in_thread(

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     arguments = read_arguments(options.arguments)
     protected = [*mcp_files(options), *([] if options.events is None else [Path(options.events)])]
     toolset = load_toolset(options, protected=protected)
-    interrupt = Interrupt()
+    interrupt = Interrupt(console.say if console.tells else None)
     with event_log(options.events, console) as log:
         called = trio.run(_call, options, console, arguments, toolset, log, interrupt)
     if called is None:
@@ -113,7 +113,8 @@ async def _call(
         name: str = options.name
         if name not in offered.allowed:
             raise CommandError(f"{name!r}: {unknown_tool(name, offered.allowed)}")
-        return await service.call(name, arguments, abort=interrupt.abort), seen
+        with interrupt.account_kept():
+            return await service.call(name, arguments, abort=interrupt.abort), seen
     return None
 
 

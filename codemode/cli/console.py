@@ -49,6 +49,11 @@ class Console:
         return self._out.isatty()
 
     @property
+    def tells(self) -> bool:
+        """Whether a person watches standard error."""
+        return self._err.isatty()
+
+    @property
     def watched(self) -> bool:
         """Whether a person watches standard error, on a terminal where lines can be drawn again."""
         return self._err.isatty() and os.environ.get("TERM") != "dumb"

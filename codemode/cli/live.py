@@ -56,6 +56,11 @@ class LiveView:
         self._ended += text.count("\n")
         self._open = not text.endswith("\n")
 
+    def say(self, text: str) -> None:
+        """Show a line about the command, on a line of its own."""
+        self._clear()
+        self._console.say("\n" + text if self._open else text)
+
     async def redraw(self) -> None:
         """Keep the progress line up to date, for ever."""
         while self._progress is not None:

@@ -44,7 +44,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise CommandError("--description is blank; say in a few words what the program is for")
     protected = [*mcp_files(options), *([] if options.events is None else [Path(options.events)])]
     toolset = load_toolset(options, protected=protected)
-    interrupt = Interrupt()
     progress = live = None
     if console.shows_output and not options.json:
         # Imported only for a person: a short run is mostly imports.
@@ -52,6 +51,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
         progress = ProgressLine(console.err, time.monotonic) if console.watched else None
         live = LiveView(console, progress)
+    tell = console.say if live is None else live.say
+    interrupt = Interrupt(tell if console.tells else None)
     with event_log(options.events, console) as log:
         outcome = trio.run(
             _run, options, console, source, description, toolset, settings, log, interrupt, progress, live
@@ -95,14 +96,15 @@ async def _run(
         ):
             if live is not None:
                 nursery.start_soon(live.redraw)
-            return await service.run_code(
-                source,
-                description=description,
-                tools=offered.allowed,
-                abort=interrupt.abort,
-                on_log=None if live is None else live.on_log,
-                on_progress=None if progress is None else progress.on_progress,
-            )
+            with interrupt.account_kept():
+                return await service.run_code(
+                    source,
+                    description=description,
+                    tools=offered.allowed,
+                    abort=interrupt.abort,
+                    on_log=None if live is None else live.on_log,
+                    on_progress=None if progress is None else progress.on_progress,
+                )
     finally:
         if live is not None:
             live.close()

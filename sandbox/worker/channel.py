@@ -12,14 +12,16 @@ import select
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sandbox import values, wire
+from sandbox.collector import uncollected
 
 if TYPE_CHECKING:
     import socket
 
-_RECEIVE_BYTES: Final = 64 * 1024
-"""Below what the C library maps and unmaps for every receive, which takes five times as long as receiving."""
-_MAX_FRAME_BYTES: Final = 2**32 - 1
-"""What the header can say. The supervisor is trusted and bounds what it sends."""
+_SPACE_BYTES: Final = 16 * 1024
+"""Where frames are received, again and again: memory for each one would be asked of the kernel each time.
+Arbitrary: every idle worker has it, and a frame that does not fit gets its own."""
+_LARGE_BYTES: Final = 64 * 1024
+"""Frames above this are read without the garbage collector. Arbitrary."""
 
 
 class SupervisorGoneError(Exception):
@@ -42,11 +44,14 @@ class Wire(Protocol):
 class Channel:
     """Sends and receives whole messages over a connected stream socket."""
 
-    __slots__ = ("_buffer", "_outgoing", "_poll", "_socket")
+    __slots__ = ("_end", "_long", "_long_end", "_outgoing", "_poll", "_socket", "_space", "_start")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
-        self._buffer = wire.FrameBuffer(_MAX_FRAME_BYTES)
+        self._space = memoryview(bytearray(_SPACE_BYTES))
+        self._start = self._end = 0  # What the space holds that has not been read.
+        self._long: memoryview | None = None  # The payload being received that does not fit into it.
+        self._long_end = 0
         self._outgoing: list[bytes] = []
         # A poll object and not settimeout: that would call fcntl, which the kernel wall refuses.
         self._poll = select.poll()
@@ -80,26 +85,73 @@ class Channel:
         Raises:
             SupervisorGoneError: The other end is closed.
         """
-        messages: list[Any] = []
+        messages = self._take_frames() if self._start < self._end else []
         while not messages:
             if timeout_seconds is not None and not self._poll.poll(max(timeout_seconds, 0) * 1000):
                 return messages
-            try:
-                data = self._socket.recv(_RECEIVE_BYTES)
-            except ConnectionResetError:
-                data = b""
-            if not data:
-                raise SupervisorGoneError
-            payload = self._buffer.only_payload(data)
-            if payload is not None:
-                return _messages(payload)
-            self._buffer.feed(data)
-            while (payload := self._buffer.next_payload()) is not None:
-                messages += _messages(payload)
+            if self._start == self._end and self._long is None:
+                count = self._receive_into(self._space)
+                if int.from_bytes(self._space[: wire.HEADER_BYTES], "little") == count - wire.HEADER_BYTES:
+                    return _messages(self._space[wire.HEADER_BYTES : count])  # What nearly all receives give.
+                self._start, self._end = 0, count
+            else:
+                self._receive_more()
+            messages = self._take_frames()
         return messages
 
+    def _receive_more(self) -> None:
+        if self._long is not None:
+            self._long_end += self._receive_into(self._long[self._long_end :])
+            return
+        rest = bytes(self._space[self._start : self._end])
+        self._start, self._end = 0, len(rest)
+        self._space[: self._end] = rest
+        self._end += self._receive_into(self._space[self._end :])
 
-def _messages(payload: bytes) -> list[Any]:
-    messages = values.decode(payload, frozen=True)
-    assert isinstance(messages, list)
-    return messages
+    def _receive_into(self, room: memoryview) -> int:
+        try:
+            count = self._socket.recv_into(room)
+        except ConnectionResetError:
+            count = 0
+        if not count:
+            raise SupervisorGoneError
+        return count
+
+    def _take_frames(self) -> list[Any]:
+        messages: list[Any] = []
+        while (payload := self._next_payload()) is not None:
+            messages += _messages(payload)
+        return messages
+
+    def _next_payload(self) -> memoryview | None:
+        """Return the next whole frame's payload, which is there until the next receive."""
+        if self._long is not None:
+            if self._long_end < len(self._long):
+                return None
+            payload, self._long = self._long, None
+            return payload
+        begin = self._start + wire.HEADER_BYTES
+        if begin > self._end:
+            return None
+        length = int.from_bytes(self._space[self._start : begin], "little")
+        end = begin + length
+        if end <= self._end:
+            self._start = end
+            return self._space[begin:end]
+        if length > _SPACE_BYTES - wire.HEADER_BYTES:
+            self._long = memoryview(bytearray(length))
+            self._long_end = self._end - begin
+            self._long[: self._long_end] = self._space[begin : self._end]
+            self._start = self._end = 0
+        return None
+
+
+def _messages(payload: memoryview) -> list[Any]:
+    return _read(payload) if len(payload) <= _LARGE_BYTES else uncollected(_read, payload)
+
+
+def _read(payload: memoryview) -> list[Any]:
+    messages: Any = values.decode(bytes(payload))
+    for message in messages:
+        message[-1] = values.freeze_own(message[-1])
+    return messages  # type: ignore[no-any-return]  # a list, as the supervisor sends

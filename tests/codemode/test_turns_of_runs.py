@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import re
+
 import pytest
 
-from codemode import SessionLog, open_service
+from codemode import SessionLog, open_service, session_file
 from codemode.session_events import SessionLogError
+from sandbox.values import thaw
 from tool_bindings import ToolRegistry
 
 pytestmark = pytest.mark.needs_linux
@@ -58,3 +63,38 @@ async def test_a_run_that_never_started_has_a_turn_all_the_same():
         outcome = await service.run_code("x" * 2_000_000)
     assert "policy" == outcome.failure.kind
     assert [*BEGINNING, "tool/result", "step/end", "turn/end"] == [event["type"] for event in events]
+
+
+async def test_events_written_together_are_the_ones_that_are_written_one_by_one(tmp_path):
+    """A log that only writes takes a short cut; a listener beside it does not allow that."""
+
+    def shown(events):
+        # Ids and times differ from run to run.
+        return [
+            re.sub(r"run-[0-9a-f]{16}", "run-x", json.dumps(thaw({**event, "time": 0}))) for event in events
+        ]
+
+    async def recorded(name, listener):
+        with SessionLog.open(tmp_path / name) as log:
+            async with open_service(ToolRegistry(), session_log=log, on_event=listener) as service:
+                await service.run_code("return 1")
+                await service.run_code("raise ValueError")
+            # Reading judges form and order of every event.
+            return shown(list(log.events())[1:])
+
+    assert await recorded("a", lambda event: None) == await recorded("b", None)
+
+
+async def test_what_cannot_be_written_together_is_stated_as_lost(tmp_path, monkeypatch):
+    with SessionLog.open(tmp_path / "log") as log:
+        async with open_service(ToolRegistry(), session_log=log) as service:
+            with monkeypatch.context() as full:
+                full.setattr(session_file.os, "write", _no_space)
+                assert (await service.run_code("return 1")).ok
+            assert (await service.run_code("return 2")).ok
+        # Four events open a turn and three close it.
+        assert [7] == [event["data"]["count"] for event in log.events() if event["type"] == "session/loss"]
+
+
+def _no_space(descriptor, data):
+    raise OSError(errno.ENOSPC, "No space left on device")

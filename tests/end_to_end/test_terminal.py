@@ -154,6 +154,41 @@ def test_what_a_failing_program_printed_is_shown_once_and_before_the_reason(star
     assert drawn.index("two") < drawn.index("ZeroDivisionError")
 
 
+STUBBORN = """
+import pathlib, time
+from tool_bindings import ToolRegistry
+
+registry = ToolRegistry()
+
+@registry.tool
+def block() -> None:
+    "Hold a thread until there is a file, whatever becomes of the call."
+    print("BEGUN", flush=True)
+    while not pathlib.Path("seen").exists():
+        time.sleep(0.01)
+"""
+
+
+def test_what_is_waited_for_after_ctrl_c_is_said_and_the_second_loses_no_receipt(start, folder):
+    (folder / "tools.py").write_text(STUBBORN)
+    code = (
+        "await tools.write(file_path='a', content='b')\nprint('within a line', end='')\nawait tools.block()"
+    )
+    screen = Screen(start, "run", "--tools", "tools.py:registry", "-c", code)
+    screen.read_until("BEGUN")
+    screen.process.send_signal(signal.SIGINT)
+    screen.read_until(
+        r"\r\ncodemode: interrupted by Ctrl-C; stopping, and waiting for calls that have begun\r\n"
+    )
+    screen.process.send_signal(signal.SIGINT)
+    screen.read_until(r"codemode: still waiting, 10 s at most; once more leaves at once")
+    (folder / "seen").touch()
+    status, drawn = screen.finish()
+    assert 130 == status
+    assert '- write({"file_path":"a","content":"b"}) (line 1)\r\n' in drawn
+    assert drawn.endswith("\x1b[31mcode run failed (abort): interrupted by Ctrl-C\x1b[0m\r\n"), drawn[-500:]
+
+
 @pytest.mark.parametrize("by", ["Ctrl-C", "Ctrl-D"])
 def test_serving_on_a_terminal_says_what_it_waits_for_and_how_to_end_it(start, folder, by):
     screen = Screen(start, "serve")

@@ -33,6 +33,23 @@ def test_a_worker_is_kept_on_one_core_until_it_is_let_go(child):
     assert everywhere == os.sched_getaffinity(child)
 
 
+def test_a_worker_is_kept_off_this_core_until_it_is_let_go(child):
+    everywhere = os.sched_getaffinity(0)
+    here = min(everywhere)
+    placement = Placement(child)
+    try:
+        os.sched_setaffinity(0, {here})
+        placement.step_aside()
+        # Nowhere else to go: it stays.
+        assert everywhere == os.sched_getaffinity(child)
+    finally:
+        os.sched_setaffinity(0, everywhere)
+    placement.step_aside()
+    assert len(everywhere) - 1 == len(os.sched_getaffinity(child))
+    placement.let_go()
+    assert everywhere == os.sched_getaffinity(child)
+
+
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
 def test_this_thread_is_bound_while_it_is_blocked_and_at_no_other_time(child, error):
     everywhere = os.sched_getaffinity(0)

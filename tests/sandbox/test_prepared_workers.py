@@ -1,0 +1,187 @@
+"""Workers that were told what their program will find, and programs that were sent ahead of their run."""
+
+from __future__ import annotations
+
+import processes
+import pytest
+import trio
+
+from sandbox.errors import ClosedSandboxError
+from sandbox.limits import Limits
+from sandbox.run_message import Offer
+from sandbox.supervisor import Stop
+from sandbox.testing import open_test_sandbox
+from sandbox.vocabulary import ErrorClass, Failure, Namespace, Program, SandboxSettings
+
+pytestmark = pytest.mark.needs_linux
+LIMITS = Limits(wall_seconds=100, compute_seconds=20, memory_mb=128)
+
+
+def sandbox_of(parked=1, **options):
+    return open_test_sandbox(SandboxSettings(limits=LIMITS, parked_workers=parked), **options)
+
+
+async def echo(call):
+    return call.arguments
+
+
+def space(*members, function=echo):
+    return Namespace("host", {member: f"{member}(**anything)" for member in members}, function)
+
+
+def program(source, *members, **options):
+    return Program(source, (space(*members, **options),))
+
+
+async def eventually(condition):
+    """Wait for something another process does; only a hang takes as long as a minute."""
+    with trio.fail_after(60):
+        while not condition():  # noqa: ASYNC110  # nobody tells us
+            await trio.sleep(0.005)
+
+
+async def prepared(sandbox, *members):
+    """Make runs that offer the same until a parked worker has been told of it."""
+
+    def told():
+        return [worker.offer for worker in sandbox._pool._parked if worker.offer is not None]
+
+    for _ in range(3):
+        await sandbox.run(program("return 1", *members))
+        await eventually(lambda: sandbox.statistics().parked == 1)
+    assert told() == [sandbox._offer]
+
+
+async def test_a_worker_told_ahead_runs_programs_as_any_other_does():
+    async with sandbox_of() as sandbox:
+        await prepared(sandbox, "echo")
+        answered = await sandbox.run(program("return await host.echo(n=1)", "echo"))
+        failed = await sandbox.run(program("return await host.other(n=1)", "echo"))
+    assert {"n": 1} == answered.value
+    assert "unknown function 'other'. The functions are: echo" == failed.failure.message.partition(": ")[2]
+
+
+async def test_what_the_last_two_runs_offered_is_told_and_a_single_run_decides_nothing():
+    async with sandbox_of() as sandbox:
+        for members in (("a",), ("b",), ("a",)):
+            await sandbox.run(program("return 1", *members))
+            await eventually(lambda: sandbox.statistics().parked == 1)
+            assert [None] == [worker.offer for worker in sandbox._pool._parked]
+
+
+async def test_a_program_is_never_given_to_a_worker_that_was_told_of_other_names():
+    async with sandbox_of() as sandbox:
+        await prepared(sandbox, "secret_name")
+        (told,) = sandbox._pool._parked
+        outcome = await sandbox.run(program("return sorted(host)", "plain"))
+        assert ["plain"] == outcome.value
+        # The other has been let go: it would fit no run that is like the last one.
+        assert told not in sandbox._pool._parked
+        assert not told.alive()
+
+
+async def test_signatures_and_limits_that_come_with_the_program_count():
+    async with sandbox_of() as sandbox:
+        await prepared(sandbox, "echo")
+        source = "return await host.echo(1, 2)"
+        signed = Namespace("host", space("echo").members, echo, signatures={"echo": "echo(*, said: str)"})
+        outcome = await sandbox.run(Program(source, (signed,)))
+        small = await sandbox.run(
+            program("return await host.echo(text='x' * 3000)", "echo"),
+            limits=LIMITS.tightened(max_call_bytes=2000),
+        )
+    assert "echo(*, said: str)" in f"{outcome.failure.message} {outcome.failure.hint}"
+    assert "max_call_bytes=2000" in small.failure.message
+
+
+async def test_setting_up_is_not_charged_to_the_program():
+    async with sandbox_of() as sandbox:
+        many = [f"member_{number}" for number in range(3000)]
+        await prepared(sandbox, *many)
+        (worker,) = sandbox._pool._parked
+        parked_at = worker._meter.read()
+        outcome = await sandbox.run(program("return 1", *many))
+        assert 1 == outcome.value
+        # It began to count when the program was sent, and not when the worker was parked.
+        assert worker._idle_cpu_seconds >= parked_at
+
+
+async def test_a_program_that_was_started_is_the_one_that_is_run():
+    calls = []
+
+    async def note(call):
+        calls.append(call.arguments)
+
+    async with sandbox_of() as sandbox:
+        await prepared(sandbox, "note")
+        begun = program("print('now')\nreturn await host.note(n=1)", "note", function=note)
+        started = sandbox.start(begun, LIMITS)
+        (worker,) = sandbox._workers
+        await trio.lowlevel.wait_readable(worker.socket)
+        assert [] == calls
+        outcome = await sandbox.run(begun, started=started)
+        assert ("now",) == outcome.logs
+        assert [{"n": 1}] == calls
+        statistics = sandbox.statistics()
+        assert (0, 0) == (statistics.running, statistics.queued)
+
+
+async def test_a_program_that_is_given_up_has_done_nothing_and_leaves_nothing():
+    calls = []
+
+    async def note(call):
+        calls.append(call.arguments)
+
+    async with sandbox_of() as sandbox:
+        await eventually(lambda: sandbox.statistics().parked == 1)
+        started = sandbox.start(program("await host.note()", "note", function=note), LIMITS)
+        sandbox.give_up(started)
+        sandbox.give_up(started)
+        await eventually(lambda: len(processes.workers()) == 1)
+        assert [] == calls
+        assert 1 == (await sandbox.run(program("return 1"))).value
+
+
+async def test_nothing_is_started_that_would_not_be_run():
+    async with sandbox_of() as sandbox:
+        await eventually(lambda: sandbox.statistics().parked == 1)
+        long = program("#" * 100)
+        assert sandbox.start(long, LIMITS.tightened(max_source_bytes=10)) is None
+        assert sandbox.start(program("return 1"), LIMITS.tightened(memory_mb=64)) is None
+        assert 1 == sandbox.statistics().parked
+    assert sandbox.start(program("return 1"), LIMITS) is None
+    with pytest.raises(ClosedSandboxError):
+        await sandbox.run(program("return 1"))
+
+
+async def test_a_started_program_can_be_stopped():
+    async with sandbox_of() as sandbox:
+        await eventually(lambda: sandbox.statistics().parked == 1)
+        endless = program("while True: pass")
+        started = sandbox.start(endless, LIMITS)
+        stop = Stop()
+        stop.request("enough")
+        outcome = await sandbox.run(endless, stop=stop, started=started)
+    assert Failure("abort", "enough") == outcome.failure
+
+
+def test_programs_that_find_the_same_have_the_same_offer_whatever_is_their_own():
+    one = Program("1", (space("a"),), {"open": "use read"})
+    own = Namespace("host", {"a": "a(**anything)"}, print, parameters={}, signatures={"a": "a(n)"})
+    assert Offer(one).is_of(Program("2", (own,), {"open": "use read"}, check_only=True))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Program("1", (space("b"),)),
+        Program("1", (space("a"), Namespace("more", {}, echo))),
+        Program("1", (Namespace("host", space("a").members, echo, ErrorClass("HostError")),)),
+        Program("1", (Namespace("host", space("a").members, echo, importable=True),)),
+        Program("1", (Namespace("host", space("a").members, echo, aliases={"x": ("a",)}),)),
+        Program("1", (space("a"),), {"open": "use read"}),
+    ],
+    ids=["members", "namespaces", "error class", "importable", "aliases", "hints"],
+)
+def test_programs_that_find_something_else_have_another_offer(other):
+    assert not Offer(Program("1", (space("a"),))).is_of(other)
