@@ -87,7 +87,12 @@ def bounds(figures: Figures) -> str:
         if claim["against"] is None:
             value = None if claim["figure"] is None else claim["figure"] / claim["at_most"]
             written = ABSENT if value is None else f"{100 * value:.0f}% of the bound"
-            rows.append((claim["text"], written, "", _bound(claim, figures), claim["verdict"]))
+            interval = (
+                ""
+                if value is None
+                else " .. ".join(f"{100 * end / claim['at_most']:.0f}%" for end in claim["interval"] or ())
+            )
+            rows.append((claim["text"], written, interval, _bound(claim, figures), claim["verdict"]))
             continue
         figure = ABSENT if claim["figure"] is None else f"{_short(claim['figure'])}x"
         spread = " .. ".join(map(_short, claim["quartiles"] or ()))

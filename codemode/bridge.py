@@ -147,7 +147,32 @@ class Bridge:
         self._running[record.id] = signal
         began = time.perf_counter()
         try:
-            result = await self._dispatch(call, record, ticket, signal, number)
+            started = self._events.started(record.id, call.member, call.arguments)
+            record.status = "unknown"
+            dispatch = self._registry.begin_for(
+                self._caller or self._make_caller(call),
+                call.member,
+                call.arguments,
+                record.id,
+                signal,
+                call,
+            )
+            if not dispatch.prepare_nowait():
+                await dispatch.prepare()
+            lane.started(ticket)
+            await dispatch.execute()
+            if signal.aborted:  # And the call may be cut off for it.
+                with trio.CancelScope(shield=True):
+                    result = await dispatch.finish()
+            else:
+                result = dispatch.finish_nowait() or await dispatch.finish()
+            self._commit(record, dispatch, result, number)
+            if self._log_shaper is None:
+                self._events.ended(started, record.id, call.member, call.arguments, dispatch, result)
+            elif self._sink.wanted:
+                event = self._events.end(record.id, call.member, call.arguments, dispatch, result)
+                with trio.CancelScope(shield=True):
+                    await self._log_shaper.record(event)
         finally:
             record.duration_ms = (time.perf_counter() - began) * 1000
             del self._running[record.id]
@@ -155,37 +180,6 @@ class Bridge:
         if result.is_error:
             raise HostFunctionError(result.error.message)
         return result.value
-
-    async def _dispatch(
-        self, call: HostCall, record: CallRecord, ticket: Ticket, signal: AbortSignal, number: int
-    ) -> ToolResult:
-        started = self._events.started(record.id, call.member, call.arguments)
-        record.status = "unknown"
-        dispatch = self._registry.begin_for(
-            self._caller or self._make_caller(call),
-            call.member,
-            call.arguments,
-            record.id,
-            signal,
-            call,
-        )
-        if not dispatch.prepare_nowait():
-            await dispatch.prepare()
-        self._lane.started(ticket)
-        await dispatch.execute()
-        if signal.aborted:  # And the call may be cut off for it.
-            with trio.CancelScope(shield=True):
-                result = await dispatch.finish()
-        else:
-            result = dispatch.finish_nowait() or await dispatch.finish()
-        self._commit(record, dispatch, result, number)
-        if self._log_shaper is None:
-            self._events.ended(started, record.id, call.member, call.arguments, dispatch, result)
-        elif self._sink.wanted:
-            event = self._events.end(record.id, call.member, call.arguments, dispatch, result)
-            with trio.CancelScope(shield=True):
-                await self._log_shaper.record(event)
-        return result
 
     def _make_caller(self, call: HostCall) -> Caller:
         self._caller = Caller(

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sandbox.values import JsonValue, decode, encode
+from tool_bindings.annotated import EVENT_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+OUTCOME_UNKNOWN: Final = "TOOL_OUTCOME_UNKNOWN"
+"""Code of a call that may still take effect: its thread was abandoned, or its server lost."""
 
 
 def text_of(blocks: Iterable[dict[str, Any]]) -> str:
@@ -21,6 +26,21 @@ def text_of(blocks: Iterable[dict[str, Any]]) -> str:
         block["text"] if isinstance(block.get("text"), str) else f"[{block['type']}]" for block in blocks
     ]
     return "\n".join(parts)
+
+
+def error_code(data: dict[str, Any]) -> str | None:
+    """Return the code a call failed with, from the data of its end, if it is recorded."""
+    annotation = data.get(EVENT_FIELD)
+    error = annotation.get("error") if isinstance(annotation, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, str) else None
+
+
+def ending_of(data: dict[str, Any]) -> Literal["succeeded", "failed", "unknown"]:
+    """Return how a nested call ended, from the data of its end, as its run's receipt says."""
+    if not data["isError"]:
+        return "succeeded"
+    return "unknown" if error_code(data) == OUTCOME_UNKNOWN else "failed"
 
 
 def call_summary(name: str, raw: str) -> str:

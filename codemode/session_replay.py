@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from codemode.event_text import ending_of, error_code
 from codemode.receipts import CallRecord, bounded_arguments
 from codemode.session_events import APPEND, SessionEvent
 from tool_bindings.content import blocks_text
@@ -81,7 +82,7 @@ def receipt(events: Iterable[SessionEvent], call_id: str) -> tuple[CallRecord, .
 
 
 def _record(start: SessionEvent, end: SessionEvent | None) -> CallRecord:
-    """Make one record of a start and its end.
+    """Make one record of a start and its end, as the run's own receipt has it, but for one thing.
 
     The log does not say whether a failed call was refused before its body ran, so it counts as executed:
     the side to err on for whoever decides what to repeat.
@@ -91,12 +92,13 @@ def _record(start: SessionEvent, end: SessionEvent | None) -> CallRecord:
         id=data["subCallId"],
         tool=data["name"],
         arguments=bounded_arguments(data["arguments"]),
-        status="unknown" if end is None else "failed" if end["data"]["isError"] else "succeeded",
+        status="unknown" if end is None else ending_of(end["data"]),
         executed=True,
     )
     if end is not None:
         record.duration_ms = float(end["time"] - start["time"])
         if end["data"]["isError"]:
+            record.error_code = error_code(end["data"])
             record.error_message = blocks_text(end["data"]["content"]).removeprefix("Error: ")
     return record
 

@@ -15,6 +15,7 @@ from codemode.event_text import (
     arguments_preview,
     call_summary,
     duration,
+    ending_of,
     moment,
     plural,
     size,
@@ -164,7 +165,8 @@ class Timeline(LogView):
             took = duration(event["time"] - nested.began)
         text = text_of(data["content"])
         note = text if data["isError"] else f"{size(len(text.encode('utf-8', 'surrogatepass')))} shown"
-        nested.line = self._nested_line(nested, call, took, "failed" if data["isError"] else "ok", note)
+        status = ending_of(data)
+        nested.line = self._nested_line(nested, call, took, "ok" if status == "succeeded" else status, note)
         # It is kept no longer than it is needed: the arguments of thousands of calls may be large.
         nested.arguments = None
         while waiting and (first := next(iter(waiting.values()))).line is not None:

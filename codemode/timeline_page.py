@@ -13,7 +13,7 @@ import dataclasses
 import html
 from typing import TYPE_CHECKING, Any, Final
 
-from codemode.event_text import arguments_preview, call_summary, duration, moment, plural, text_of
+from codemode.event_text import arguments_preview, call_summary, duration, ending_of, moment, plural, text_of
 from codemode.log_view import LogView
 from codemode.session_events import HEADER, SessionEvent
 from codemode.terminal import escape, one_line
@@ -174,7 +174,8 @@ class TimelinePage(LogView):
                 data["subCallId"], _Nested(data["name"], data["arguments"], event["time"])
             )
             nested.ended = event["time"]
-            nested.status = "failed" if data["isError"] else "ok"
+            status = ending_of(data)
+            nested.status = "ok" if status == "succeeded" else status
             # Cut here already: a call may have thousands.
             nested.text = _cut(text_of(data["content"]), MAX_NESTED_CHARS)
         return ()

@@ -28,10 +28,7 @@ def wall_message(limits: Limits) -> str:
 def compute_message(limits: Limits) -> str:
     """Say that a worker used too much CPU time."""
     milliseconds = round(limits.compute_seconds * 1000)
-    return (
-        f"{COMPUTE} ({milliseconds}ms busy);"
-        f" the limit is compute_seconds={limits.compute_seconds:g}"
-    )
+    return f"{COMPUTE} ({milliseconds}ms busy); the limit is compute_seconds={limits.compute_seconds:g}"
 
 
 def exit_failure(status: int | None, limits: Limits) -> Failure:

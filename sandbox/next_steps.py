@@ -1,8 +1,8 @@
 """What to write next after a run that failed, where nobody nearer to the failure knows better.
 
-A rule that looked at the failed expression (`sandbox.advice`) or at the refused construct says more, and an
-exception without such a rule says all there is: its text and line. So this is about what ended the whole
-run: limits, stops, lost workers, results that are no JSON.
+A rule that looked at the failed expression (`sandbox.advice`) or at the refused construct says more. Where
+no rule does, an exception and a refusal show their text and their line, and there is no more to say of them
+in general. So this is about what ended the whole run: limits, stops, lost workers, results that are no JSON.
 
 Knows: failure kinds. Does not know: programs.
 """
@@ -24,8 +24,7 @@ _COMPUTE_STEP: Final = (
     " data, or split the work over several runs"
 )
 _STEPS: Final[Mapping[FailureKind, str | None]] = {
-    # The line and the construct are named, and the message or its own hint says what is wrong with them.
-    "policy": "change what is named above and send the whole program again",
+    "policy": None,
     "exception": None,
     "timeout": (
         "do less in one run: make calls that may overlap with `await asyncio.gather(...)`, put"

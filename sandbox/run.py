@@ -114,6 +114,8 @@ class Run:
     ) -> None:
         self._worker = worker
         self._is_alone = is_alone
+        self._had_one_call = False
+        """Whether the last frame was a call by itself, as from a program that awaits one after the other."""
         self._is_quick = False
         """Whether the worker's last frame came so soon that the next one is waited for briefly."""
         poll = select.poll()
@@ -347,7 +349,7 @@ class Run:
                     self._wait_briefly()
                     continue
                 self._units = 0
-                takes_turns = self._calls_seen > 0 and self._is_alone()
+                takes_turns = self._had_one_call and self._is_alone()
                 if takes_turns:
                     self._worker.placement.settle()
                 began = time.perf_counter()
@@ -397,6 +399,7 @@ class Run:
 
     def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[Any]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
+        self._had_one_call = len(messages) == 1 and self._calls_seen > 0
         for message in messages:
             if type(message) is list and message[:1] == _CALL_START:
                 self._charge(len(payload))

@@ -112,7 +112,7 @@ class _Explainer:
             if type_name == "number" and type(value) is float:
                 self.note(out, path, "must be a finite JSON number")
             else:
-                self.note(out, path, f"must be {_NOUNS[type_name]}")
+                self.note(out, path, f"must be {NOUNS[type_name]}")
         elif "enum" in node and value not in node["enum"]:
             self.note(out, path, f"must be one of {json_text(node['enum'])}")
         elif "const" in node and value != node["const"]:
@@ -176,13 +176,16 @@ class _Explainer:
             self.note(out, path, "must be a lossless JSON object")
 
 
-_NOUNS: Final = {
+NOUNS: Final = {
     "string": "a string",
     "number": "a number",
     "integer": "an integer",
     "boolean": "a boolean",
     "null": "null",
+    "array": "an array",
+    "object": "an object",
 }
+"""What a value of each JSON type is called in messages."""
 
 
 def _no_children() -> Walk:

@@ -17,18 +17,17 @@ from referencing.jsonschema import DRAFT202012
 from sandbox.values import NotJsonError, child_path, snapshot, snapshot_frozen
 from tool_bindings.errors import UnsupportedSchemaError
 from tool_bindings.explanation import Violation
-from tool_bindings.schema_process import CheckTimeoutError, find_faults, schema_process
+from tool_bindings.full_explanation import faults_of
+from tool_bindings.schema import json_text
+from tool_bindings.schema_process import CheckTimeoutError, schema_process
 
 if TYPE_CHECKING:
-    from tool_bindings.schema_process import Fault
+    from tool_bindings.full_explanation import Fault
 
 __all__ = ["FullSchema"]
 
 MAX_DEPTH: Final = 500
 """Levels of a schema or of a value that jsonschema, which recurses, is given (half of what Python allows)."""
-
-_SHOWN_CHARS: Final = 200
-"""Characters shown of a message that jsonschema wrote; it repeats whole values in it (arbitrary)."""
 
 
 class FullSchema:
@@ -70,8 +69,8 @@ class FullSchema:
             try:
                 Draft202012Validator.check_schema(self._plain)
             except SchemaError as error:
-                place = child_path("schema", error.absolute_path)
-                raise UnsupportedSchemaError([f"{place}: {_short(error.message)}"]) from None
+                faults = faults_of([error], self._plain)
+                raise UnsupportedSchemaError([_sentence(fault, "schema") for fault in faults]) from None
             # The empty registry resolves references inside the document only; it never fetches anything.
             registry: Registry[Any] = Registry()
             _check_references(self._plain, registry)
@@ -89,7 +88,7 @@ class FullSchema:
         if too_deep(value):
             return [Violation(f'"{label}" is nested more than {MAX_DEPTH} levels deep', ())]
         if not self.has_patterns:
-            return [_violation(fault, root) for fault in find_faults(validator, value)]
+            return [_violation(fault, root) for fault in faults_of(validator.iter_errors(value), value)]
         try:
             faults = schema_process.faults(self._plain, value)
         except CheckTimeoutError as error:
@@ -148,29 +147,27 @@ def too_deep(value: Any) -> bool:
     return True
 
 
-_NOUNS: Final = {
-    "string": "a string",
-    "number": "a number",
-    "integer": "an integer",
-    "boolean": "a boolean",
-    "null": "null",
-    "array": "an array",
-    "object": "an object",
-}
-
-
 def _violation(fault: Fault, root: str) -> Violation:
     keys = tuple(fault["keys"])
-    label = child_path(root, keys) or "arguments"
-    expected: Any = fault["expected"]
-    if fault["keyword"] == "type":
-        kinds = [expected] if isinstance(expected, str) else expected
-        return Violation(f'"{label}" must be {" or ".join(_NOUNS[kind] for kind in kinds)}', keys)
-    if fault["keyword"] == "required":
-        missing = (*keys, fault["missing"])
-        return Violation(f'missing required property "{child_path(root, missing)}"', missing)
-    return Violation(f'"{label}" {_short(fault["message"])}', keys)
+    # A property that is not declared is a fault of the object that has it.
+    is_undeclared = fault["form"] == "undeclared"
+    return Violation(
+        _sentence(fault, root),
+        keys[:-1] if is_undeclared else keys,
+        str(keys[-1]) if is_undeclared else None,
+    )
 
 
-def _short(message: str) -> str:
-    return message if len(message) <= _SHOWN_CHARS else message[: _SHOWN_CHARS - 1] + "…"
+def _sentence(fault: Fault, root: str) -> str:
+    keys, text = fault["keys"], fault["text"]
+    match fault["form"]:
+        case "missing":
+            sentence = f'missing required property "{child_path(root, keys)}"{text}'
+        case "name":
+            owner = child_path(root, keys[:-1]) or "arguments"
+            sentence = f'"{owner}" has a property {json_text(keys[-1])}, whose name {text}'
+        case _:
+            sentence = f'"{child_path(root, keys) or "arguments"}" {text}'
+    if fault["nearest"] is not None:
+        sentence += f"; the nearest: {_sentence(fault['nearest'], root)}"
+    return sentence

@@ -49,14 +49,14 @@ from tool_bindings.thread_body import AbandonedError
 from tool_bindings.waterfall import settled, waterfall
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from tool_bindings.abort import Cancellable
     from tool_bindings.binding import BoundTool
     from tool_bindings.caller import Caller, Provenance
     from tool_bindings.content import ContentBlock
     from tool_bindings.definition import ToolDefinition
-    from tool_bindings.policy import PostDecision, PreDecision
+    from tool_bindings.policy import AroundListener, PostDecision, PreDecision
     from tool_bindings.registry import Policies, Scope, ToolRegistry
     from tool_bindings.results import ToolResult
 
@@ -342,20 +342,19 @@ class Dispatch:
 
     # --- execute --------------------------------------------------------------------------------
 
-    async def execute(self) -> None:
-        """Run the body inside the around listeners, and make its value canonical."""
+    def execute(self) -> Awaitable[object]:
+        """Run the body inside the around listeners, and make its value canonical. To be awaited."""
         if self._stage != _PREPARED:
             self._out_of_order("execute")
         self._stage = _EXECUTED
-        if self._result is not None:
-            return
-        if self._abort.aborted:
+        if self._result is None and self._abort.aborted:
             self._result = _ABORTED_BEFORE_DISPATCH
-            return
+        if self._result is not None:
+            return _nothing()
         around = self._policies().around
-        if not around:
-            self._result = await self._body()
-            return
+        return self._wrapped(around) if around else self._body()
+
+    async def _wrapped(self, around: Sequence[AroundListener]) -> None:
         self._around_running = True
         try:
             outcome = await waterfall(around, (self,), self._body)
@@ -476,7 +475,7 @@ class Dispatch:
         context = self._context
         if context is not None and context.annotation is not None:
             result = declare(self, result, context.annotation)
-        self._own_result = result
+        self._own_result = self._result = result
         return result
 
     # --- finish ---------------------------------------------------------------------------------
@@ -576,6 +575,10 @@ class Dispatch:
         return ToolSuccess(
             result.value, content, result.meta, result.additional_contexts, result.concludes_turn
         )
+
+
+async def _nothing() -> None:
+    """Stand for work that there is none of."""
 
 
 async def _allow() -> PreDecision:

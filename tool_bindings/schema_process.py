@@ -5,7 +5,7 @@ Python's matcher neither stops nor lets other threads run meanwhile. So such che
 process of their own, one check at a time, each within a time limit.
 
 Knows: running one long-lived child, asking it, and replacing it when it does not answer.
-Does not know: what a fault is called in an error (`full_schema`).
+Does not know: what a fault is called (`full_explanation`), or how it is told (`full_schema`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ import select
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.values import encode
+from tool_bindings.full_explanation import faults_of
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-__all__ = ["CheckTimeoutError", "Fault", "find_faults", "schema_process"]
+    from tool_bindings.full_explanation import Fault
+
+__all__ = ["CheckTimeoutError", "schema_process"]
 
 CHECK_SECONDS: Final = 5.0
 """Seconds one check may take (arbitrary: ten thousand times what an honest one needs, on a busy machine)."""
@@ -37,38 +40,6 @@ _CACHED_SCHEMAS: Final = 200
 
 class CheckTimeoutError(Exception):
     """The check took too long and was stopped."""
-
-
-class Fault(TypedDict):
-    """One way in which a value breaks a full JSON Schema, as plain JSON."""
-
-    keyword: str
-    expected: Any
-    keys: list[str | int]
-    message: str
-    missing: str
-
-
-def find_faults(validator: Draft202012Validator, value: Any) -> list[Fault]:
-    """Run jsonschema, here and now."""
-    errors = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
-    faults: list[Fault] = []
-    for error in errors:
-        expected: Any = error.validator_value
-        missing = ""
-        if error.validator == "required":
-            absent = [name for name in expected if name not in error.instance]
-            missing = next((name for name in absent if repr(name) in error.message), absent[0])
-        faults.append(
-            {
-                "keyword": str(error.validator),
-                "expected": expected if error.validator == "type" else None,
-                "keys": list(error.absolute_path),
-                "message": error.message,
-                "missing": missing,
-            }
-        )
-    return faults
 
 
 class SchemaProcess:
@@ -165,5 +136,7 @@ def serve() -> None:
                 validators.clear()
             empty: Registry[Any] = Registry()
             validators[key] = Draft202012Validator(request["schema"], registry=empty)
-        sys.stdout.buffer.write(encode(find_faults(validators[key], request["value"])) + b"\n")  # type: ignore[arg-type]  # faults are JSON
+        value = request["value"]
+        faults = faults_of(validators[key].iter_errors(value), value)
+        sys.stdout.buffer.write(encode(faults) + b"\n")  # type: ignore[arg-type]  # faults are JSON
         sys.stdout.buffer.flush()

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from codemode.measurement import Samples, Unit, write_quantity
+from measuring.intervals import median_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,12 +24,16 @@ class Claim:
         row: The row in question, "driver/case".
         against: The row it is divided by; without one, the row itself is the figure.
         at_most: The bound, in the row's unit when there is no `against`; without one it is only printed.
+        for_certain: Whether, of a claim about one row, the upper end of the median's 95 % interval must keep
+            the bound, and not just the median: for figures that are small beside what a machine does to
+            single samples. Those must then be independent of each other.
     """
 
     text: str
     row: str
     against: str | None = None
     at_most: float | None = None
+    for_certain: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Judged:
     value: float | None
     quartiles: tuple[float, float] | None
     """Of the ratios of the single rounds, or of the row."""
+    interval: tuple[float, float] | None = None
+    """Of a claim that is to hold for certain: where the true median is, with 95 % confidence."""
     unit: Unit | None = None
     """The unit of a claim about one row; a ratio has none."""
 
@@ -49,7 +56,8 @@ class Judged:
             return "missing"
         if self.claim.at_most is None:
             return ""
-        return "ok" if self.value <= self.claim.at_most else "OVER"
+        value = self.value if self.interval is None else self.interval[1]
+        return "ok" if value <= self.claim.at_most else "OVER"
 
     @property
     def bound(self) -> str:
@@ -59,6 +67,16 @@ class Judged:
         return (
             f"{self.claim.at_most:g}x" if self.unit is None else write_quantity(self.claim.at_most, self.unit)
         )
+
+    @property
+    def spread(self) -> str:
+        """How sure the figure is, as printed: its interval, or the quartiles of the ratios of rounds."""
+        if self.interval is not None and self.unit is not None:
+            low, high = (write_quantity(end, self.unit) for end in self.interval)
+            return f"{low} .. {high}"
+        if self.quartiles is not None and self.claim.against is not None:
+            return f"{self.quartiles[0]:.2f} .. {self.quartiles[1]:.2f}"
+        return ""
 
     @property
     def written(self) -> str:
@@ -74,7 +92,8 @@ def judge(claim: Claim, measured: Measured) -> Judged:
     if row is None:
         return Judged(claim, None, None)
     if claim.against is None:
-        return Judged(claim, row.samples.median, row.samples.quartiles, row.unit)
+        interval = median_interval(row.samples.values) if claim.for_certain else None
+        return Judged(claim, row.samples.median, row.samples.quartiles, interval, row.unit)
     other = measured.rows.get(claim.against)
     if other is None:
         return Judged(claim, None, None)

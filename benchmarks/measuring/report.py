@@ -31,14 +31,19 @@ def rows_table(measured: Measured) -> str:
 
 
 def claims_table(judged: Sequence[Judged]) -> str:
-    """Return one line per claim: the figure, the quartiles of the rounds, its bound, whether it is kept."""
+    """Return one line per claim: the figure, how sure it is, its bound, whether it is kept.
+
+    How sure: of a ratio the quartiles of the rounds; of a figure whose bound is to be kept for certain its
+    95 % interval, whose upper end is what is held against the bound.
+    """
     width = max((len(each.claim.text) for each in judged), default=0)
-    lines = [f"{'':{width}} {'figure':>10} {'rounds':>15} {'at most':>9}"]
+    sure = max([15, *(len(each.spread) for each in judged)])
+    lines = [f"{'':{width}} {'figure':>10} {'rounds':>{sure}} {'at most':>9}"]
     for each in judged:
-        spread = ""
-        if each.quartiles is not None and each.claim.against is not None:
-            spread = f"{each.quartiles[0]:.2f} .. {each.quartiles[1]:.2f}"
-        line = f"{each.claim.text:{width}} {each.written:>10} {spread:>15} {each.bound:>9}  {each.verdict}"
+        line = (
+            f"{each.claim.text:{width}} {each.written:>10} {each.spread:>{sure}} {each.bound:>9}"
+            f"  {each.verdict}"
+        )
         lines.append(line.rstrip())
     return "\n".join(lines)
 
@@ -83,6 +88,7 @@ def _claim_json(each: Judged) -> dict[str, Any]:
         "against": each.claim.against,
         "figure": each.value,
         "quartiles": each.quartiles,
+        "interval": each.interval,
         "at_most": each.claim.at_most,
         "verdict": each.verdict.lower(),
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import select
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from sandbox import values, wire
+from sandbox import packed, values, wire
 from sandbox.collector import uncollected
 
 if TYPE_CHECKING:
@@ -151,7 +151,9 @@ def _messages(payload: memoryview) -> list[Any]:
 
 
 def _read(payload: memoryview) -> list[Any]:
-    messages: Any = values.decode(bytes(payload))
+    if payload[0] == packed.MARK:
+        return [packed.unpack(payload)]
+    messages: Any = values.decode(str(payload, "ascii"))
     for message in messages:
         message[-1] = values.freeze_own(message[-1])
     return messages  # type: ignore[no-any-return]  # a list, as the supervisor sends

@@ -155,7 +155,10 @@ def start_together(awaitables: tuple[object, ...]) -> list[Any] | None:
 
 
 def _send_all(calls: list[PendingCall]) -> None:
-    for call in calls:
+    for number, call in enumerate(calls, 1):
+        if not number % _CALLS_PER_FRAME:
+            # The supervisor begins with these while the others are being written.
+            calls[0]._function._loop.flush()
         future = call._future
         if type(future) is not CallFuture or future.call_id or future.done():
             continue
@@ -255,6 +258,9 @@ class HostFunction:
             )
         return encoded
 
+
+_CALLS_PER_FRAME: Final = 32
+"""Of many calls that are made together. Arbitrary: enough for a frame to cost little, few enough to begin soon."""
 
 _MAX_UNSTARTED: Final = 256
 """Calls remembered for the "was never awaited" hint; a program may make millions. Arbitrary."""

@@ -12,8 +12,8 @@ from sandbox.next_steps import advised
 from sandbox.vocabulary import Failure, FailureKind
 
 PARTS = {
-    "policy": "send the whole program again",
-    # Its text, its line and the rules of `sandbox.advice` are all there is to say.
+    # Text, line and the rules that looked at it are all there is to say.
+    "policy": None,
     "exception": None,
     "timeout": "do less in one run",
     "memory-limit": "keep less at once",
@@ -26,7 +26,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("kind", get_args(FailureKind))
-def test_every_kind_of_failure_has_a_next_step(kind):
+def test_every_kind_of_failure_that_ends_a_whole_run_has_a_next_step(kind):
     part = PARTS[kind]
     hint = advised(Failure(kind, "message")).hint
     assert (part is None) == (hint is None)
