@@ -14,8 +14,11 @@ from codemode.session_events import DISPATCH_END, DISPATCH_START
 from sandbox.values import encode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from codemode.events import EventSink
     from sandbox.values import JsonValue
+    from tool_bindings.content import ContentBlock
     from tool_bindings.definition import ToolDefinition
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.results import ToolResult
@@ -23,6 +26,16 @@ if TYPE_CHECKING:
 
 StartText: TypeAlias = tuple[bytes, bytes]
 """A call's id and the whole data of its start, as text."""
+
+
+def _content(blocks: Sequence[ContentBlock]) -> bytes:
+    """Encode content blocks; nearly always there is one, and it is text."""
+    if len(blocks) == 1:
+        block = blocks[0]
+        text = block.get("text")
+        if type(text) is str and list(block) == ["type", "text"] and block["type"] == "text":
+            return b'[{"type":"text","text":%b}]' % encode(text)
+    return encode(blocks)  # type: ignore[arg-type]  # frozen blocks, which are JSON
 
 
 class DispatchEvents:
@@ -84,7 +97,7 @@ class DispatchEvents:
             text = b'%b,"isError":%b,"content":%b%b}' % (
                 start[:-1],
                 b"true" if result.is_error else b"false",
-                encode(result.content),  # type: ignore[arg-type]  # frozen blocks, which are JSON
+                _content(result.content),
                 self._annotation(own_id, name, dispatch, result),
             )
             log.append_dispatch(DISPATCH_END, self._call_id, sub_call_id, name, text)

@@ -2,11 +2,13 @@
 
 Most of what large values are is rows with the same names. Their names are said once, their numbers as they
 lie in memory, and their texts one after the other, so that taking them apart and putting them together is C's
-work, and no digits are written and read again.
+work, and no digits are written and read again. It goes in parts, of so many items each, so that the worker
+puts the first ones together while the host takes the others apart.
 
-A payload is a mark, the length of the head, the head, and the columns. The head is in JSON: the message, with
-null where a list was taken out, and for each of these lists its path, its names (null for a list of atoms)
-and the kind and length of each of its columns.
+A part is a frame of its own. Its payload is a mark, the length of the head, the head, and columns. The head
+is in JSON: whether this is the first part; the message, with null where a list was taken out, in the last
+part and null in the others; the path of the list whose items these are; their names, null for atoms; and the
+kind and length of each column.
 
 Knows: that form, which is for one machine, and the frame around it. Does not know: limits, sockets.
 """
@@ -23,19 +25,23 @@ from sandbox.frozen import FrozenDict, FrozenList, frozen_list, frozen_rows
 from sandbox.json_text import decode, encode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sandbox.frozen import JsonValue
 
-__all__ = ["MARK", "Packed", "pack", "unpack"]
+__all__ = ["MARK", "Part", "Unpacker", "pack"]
 
 MARK: Final = ord("!")
 """First byte of a packed payload. JSON text begins otherwise."""
 _LENGTH_BYTES: Final = 4
-_CONTAINERS: Final = frozenset({FrozenDict, FrozenList})
 _MANY: Final = 256
 """Items from which on a list is taken out. Arbitrary: the text of a shorter one costs little."""
+_ITEMS_PER_PART: Final = 1000
+"""Arbitrary: so many rows stay in a processor's cache while they are worked on."""
 _LEVELS: Final = 4
 """Levels of objects in which long lists are looked for. Arbitrary."""
 
+_CONTAINERS: Final = frozenset({FrozenDict, FrozenList})
 _COLUMN_TYPES: Final = frozenset({float, int, str})
 _FLOATS: Final = "d"
 _INTEGERS: Final = "q"
@@ -46,16 +52,30 @@ _BETWEEN: Final = "\0"
 """What is between two texts of a column. A column with a text that holds it goes as JSON."""
 
 
-class Packed(NamedTuple):
-    """A packed message.
+class Part(NamedTuple):
+    """A part of a packed message.
 
     Attributes:
         frame: Its frame, which it has for itself.
-        most_json_bytes: The JSON text of its value has no more bytes than these.
+        most_json_bytes: What it holds of the value has no more bytes of JSON text than these.
     """
 
     frame: bytes
     most_json_bytes: int
+
+
+class _LongList(NamedTuple):
+    """A list that was taken out of a value.
+
+    Attributes:
+        path: Where it was, in objects.
+        names: What all its items have in common, which are objects; None when they are atoms of one type.
+        items: Its items.
+    """
+
+    path: list[str]
+    names: list[str] | None
+    items: Any
 
 
 class _Column(NamedTuple):
@@ -64,64 +84,31 @@ class _Column(NamedTuple):
     most_json_bytes: int
 
 
-def pack(name: str, number: int, value: JsonValue) -> Packed | None:
-    """Pack a message with a deep-frozen value; None when its JSON text serves as well."""
-    if not _has_long_list(value, _LEVELS):
-        return None
-    lists = _Lists()
-    rest = lists.take_out(value, [], _LEVELS)
-    if not lists.described:
-        return None
-    head = encode([[name, number, rest], lists.described])
-    most_json_bytes = len(head) + lists.names_bytes + sum(column.most_json_bytes for column in lists.columns)
-    pieces = [
-        MARK.to_bytes(1, "little"),
-        len(head).to_bytes(_LENGTH_BYTES, "little"),
-        head,
-        *(column.data for column in lists.columns),
-    ]
-    length = sum(map(len, pieces)).to_bytes(wire.HEADER_BYTES, "little")
-    return Packed(b"".join((length, *pieces)), most_json_bytes)
+def pack(name: str, number: int, value: JsonValue) -> Iterator[Part] | None:
+    """Pack a message with a deep-frozen value; None when its JSON text serves as well.
+
+    The parts belong together: between them no other packed message may be sent, unless this one is given up.
+    """
+    lists: list[_LongList] = []
+    rest = _without_long_lists(value, [], lists)
+    return _parts([name, number, rest], lists) if lists else None
 
 
-def _has_long_list(value: Any, levels: int) -> bool:
-    if type(value) is FrozenList:
-        return len(value) >= _MANY
-    if type(value) is not FrozenDict or not levels:
-        return False
-    return any(_has_long_list(item, levels - 1) for item in value.values() if type(item) in _CONTAINERS)
-
-
-class _Lists:
-    """The lists that are taken out of a value."""
-
-    __slots__ = ("columns", "described", "names_bytes")
-
-    def __init__(self) -> None:
-        self.described: list[Any] = []
-        self.columns: list[_Column] = []
-        self.names_bytes = 0
-        """What the JSON text has beside atoms."""
-
-    def take_out(self, value: Any, path: list[str], levels: int) -> Any:
-        """Return a value with null in place of its long lists."""
-        if not _has_long_list(value, levels):
-            return value
-        if type(value) is FrozenDict:
-            return {key: self.take_out(item, [*path, key], levels - 1) for key, item in value.items()}
+def _without_long_lists(value: Any, path: list[str], lists: list[_LongList]) -> Any:
+    """Return a value with null in place of its long lists, which are added to `lists`."""
+    if type(value) is FrozenList and len(value) >= _MANY:
         names = _common_names(value)
-        if names is not None:
-            fields = list(chain.from_iterable(map(dict.values, value)))
-            columns = [_column(fields[at :: len(names)]) for at in range(len(names))]
-            # Two brackets and a comma for each row, and a colon for each name.
-            self.names_bytes += len(value) * (3 + sum(len(encode(name)) + 1 for name in names))
-        elif {type(value[0])} == set(map(type, value)) <= _COLUMN_TYPES:
-            columns = [_column(list(value))]
-        else:
+        if names is None and not {type(value[0])} == set(map(type, value)) <= _COLUMN_TYPES:
             return value
-        self.described.append([path, names, [[column.kind, len(column.data)] for column in columns]])
-        self.columns += columns
+        lists.append(_LongList(path, names, value))
         return None
+    if (
+        type(value) is not FrozenDict
+        or len(path) == _LEVELS
+        or _CONTAINERS.isdisjoint(map(type, value.values()))
+    ):
+        return value
+    return {key: _without_long_lists(item, [*path, key], lists) for key, item in value.items()}
 
 
 def _common_names(items: Any) -> list[str] | None:
@@ -136,6 +123,30 @@ def _common_names(items: Any) -> list[str] | None:
     if count == sum(map(len, items)) and names * len(items) == list(chain.from_iterable(items)):
         return names
     return None
+
+
+def _parts(message: list[Any], lists: list[_LongList]) -> Iterator[Part]:
+    is_first = True
+    for path, names, items in lists:
+        starts = range(0, len(items), _ITEMS_PER_PART)
+        for start in starts:
+            is_last = start == starts[-1] and path is lists[-1].path
+            columns, names_bytes = _columns(names, items[start : start + _ITEMS_PER_PART])
+            kinds = [[column.kind, len(column.data)] for column in columns]
+            head = encode([is_first, message if is_last else None, path, names, kinds])
+            most_json_bytes = len(head) + names_bytes + sum(column.most_json_bytes for column in columns)
+            yield Part(_frame(head, columns), most_json_bytes)
+            is_first = False
+
+
+def _columns(names: list[str] | None, items: list[Any]) -> tuple[list[_Column], int]:
+    """Return columns, and what the JSON text of their items has besides atoms."""
+    if names is None:
+        return [_column(items)], 0
+    fields = list(chain.from_iterable(map(dict.values, items)))
+    # Two brackets and a comma for each object, and a colon for each name.
+    names_bytes = len(items) * (3 + sum(len(encode(name)) + 1 for name in names))
+    return [_column(fields[at :: len(names)]) for at in range(len(names))], names_bytes
 
 
 def _column(items: list[Any]) -> _Column:
@@ -156,24 +167,48 @@ def _column(items: list[Any]) -> _Column:
     return _Column(_JSON, data, len(data))
 
 
-def unpack(payload: memoryview) -> list[Any]:
-    """Return the message that was packed, its value deep-frozen."""
-    begin = 1 + _LENGTH_BYTES
-    end = begin + int.from_bytes(payload[1:begin], "little")
-    head: Any = decode(str(payload[begin:end], "ascii"))
-    message, described = head
-    for path, names, kinds in described:
+def _frame(head: bytes, columns: list[_Column]) -> bytes:
+    pieces = [
+        MARK.to_bytes(1, "little"),
+        len(head).to_bytes(_LENGTH_BYTES, "little"),
+        head,
+        *(column.data for column in columns),
+    ]
+    return b"".join((sum(map(len, pieces)).to_bytes(wire.HEADER_BYTES, "little"), *pieces))
+
+
+class Unpacker:
+    """Puts packed messages together. For a worker: it trusts who packed them."""
+
+    __slots__ = ("_lists",)
+
+    def __init__(self) -> None:
+        self._lists: dict[tuple[str, ...], list[Any]] = {}
+
+    def add(self, payload: memoryview) -> list[Any] | None:
+        """Add a part; return the message when it was the last, its value deep-frozen."""
+        begin = 1 + _LENGTH_BYTES
+        end = begin + int.from_bytes(payload[1:begin], "little")
+        head: Any = decode(str(payload[begin:end], "ascii"))
+        is_first, message, path, names, kinds = head
+        if is_first:
+            self._lists = {}  # Those of a message that was given up.
         columns = []
         for kind, length in kinds:
             begin, end = end, end + length
             columns.append(_items(kind, payload[begin:end]))
-        holder = message
-        place: Any = -1
-        for key in path:
-            holder, place = holder[place], key
-        holder[place] = frozen_list(columns[0] if names is None else frozen_rows(names, columns))
-    message[-1] = freeze_own(message[-1])
-    return message  # type: ignore[no-any-return]  # a list, as it was packed
+        items = self._lists.setdefault(tuple(path), [])
+        items += columns[0] if names is None else frozen_rows(names, columns)
+        if message is None:
+            return None
+        for place, whole in self._lists.items():
+            holder, key = message, -1
+            for name in place:
+                holder, key = holder[key], name
+            holder[key] = frozen_list(whole)
+        self._lists = {}
+        message[-1] = freeze_own(message[-1])
+        return message  # type: ignore[no-any-return]  # a list, as it was packed
 
 
 def _items(kind: str, data: memoryview) -> Any:

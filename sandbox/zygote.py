@@ -21,6 +21,7 @@ import os
 import select
 import signal
 import socket
+import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.isolation import plan, privileges, rlimits, seccomp
@@ -50,6 +51,8 @@ def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> 
     control = socket.socket(fileno=control_descriptor)
     # The terminal's Ctrl-C is the host's to handle; it ends us by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Nobody would read them, and the policy need not silence them again for each program.
+    warnings.simplefilter("ignore")
     highest = rlimits.bound_descriptors(rlimits.FORK_SERVER_DESCRIPTORS)
     # Everything a worker will ever import must be there before the file system is gone.
     importlib.import_module("decimal")  # `sandbox.numerals` wants it for some numbers only.

@@ -213,6 +213,10 @@ class ToolRunContext:
     def defer_context(self, message: JsonValue) -> None:
         """Add a user message to the conversation after this call, whether it succeeds or fails.
 
+        Args:
+            message: `{"id": ..., "role": "user", "content": [...], "source": {"kind": ...}}`; the content is
+                content blocks. Whoever keeps the conversation leaves out a message of another shape.
+
         Raises:
             NotJsonError: The message is not lossless JSON.
         """

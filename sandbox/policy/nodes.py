@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import string
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sandbox.policy import names
 
@@ -25,10 +25,25 @@ def hook(name: str) -> ast.Name:
 
 
 def place(new: _Located, old: ast.AST) -> _Located:
-    """Give `new` and the parts of it that have none the position of `old`."""
-    for node in ast.walk(new):
-        if isinstance(node, _POSITIONED) and getattr(node, "lineno", None) is None:
-            ast.copy_location(node, old)
+    """Give `new` and the parts of it that have none the position of `old`.
+
+    Parts that have one are not looked into: they came with theirs from the source, or were placed before.
+    """
+    at: Any = old
+    todo: list[Any] = [new]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _POSITIONED):
+            if getattr(node, "lineno", None) is not None:
+                continue
+            node.lineno, node.end_lineno = at.lineno, at.end_lineno
+            node.col_offset, node.end_col_offset = at.col_offset, at.end_col_offset
+        for field in node._fields:
+            part = getattr(node, field, None)
+            if part.__class__ is list:
+                todo.extend(item for item in part if isinstance(item, ast.AST))
+            elif isinstance(part, ast.AST):
+                todo.append(part)
     return new
 
 

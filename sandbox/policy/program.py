@@ -29,6 +29,8 @@ DOCSTRINGS = names.HOOK_PREFIX + "docstrings"
 """The global under which a program that imports `doctest` has its docstrings."""
 
 _QUALIFIED_PREFIX = names.ENTRY_NAME + ".<locals>."
+_IGNORE_ALL = ("ignore", None, Warning, None, 0)
+"""What `warnings.simplefilter("ignore")` puts first, as a process does that runs programs only."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -85,6 +87,8 @@ def compile_example(source: str, file_name: str) -> CompiledProgram:
 
 def _refusing_only(source: str, compiling: Callable[[], CompiledProgram]) -> CompiledProgram:
     try:
+        if warnings.filters[:1] == [_IGNORE_ALL]:
+            return compiling()
         with warnings.catch_warnings():
             # A doubtful escape sequence in a program is not worth a line on the worker's stderr.
             warnings.simplefilter("ignore")

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal, cast
 
 from sandbox.policy.names import MUTATORS, needs_owner
 
+_Visitor = Callable[["ScopeTree", ast.AST], Any]
 Kind = Literal["program", "function", "class", "comprehension", "annotation"]
 
 _FRESH_DISPLAYS = (
     ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.JoinedStr, ast.Tuple,
     ast.Constant, ast.GeneratorExp,
 )  # fmt: skip
+_LEAVES = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 _FRESH_CALLS = frozenset({"list", "dict", "set", "sorted", "str", "bytearray", "frozenset"})
 _BUILTIN_NAMES = frozenset(dir(builtins))
 
@@ -70,6 +73,28 @@ class Scope:
 
 class ScopeTree(ast.NodeVisitor):
     """Builds the scopes of a program whose statements are the body of one function."""
+
+    _visitors: dict[type[ast.AST], _Visitor] = {}  # noqa: RUF012  # filled once per node type
+
+    def visit(self, node: ast.AST) -> None:
+        """Dispatch by node type through a table, as `PolicyWalker.visit`."""
+        kind = node.__class__
+        visitor = self._visitors.get(kind)
+        if visitor is None:
+            visitor = cast("_Visitor", getattr(ScopeTree, "visit_" + kind.__name__, ScopeTree.generic_visit))
+            self._visitors[kind] = visitor
+        visitor(self, node)
+
+    def generic_visit(self, node: ast.AST) -> None:
+        """Visit the children of a node; what neither binds nor reads a name is passed over."""
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if value.__class__ is list:
+                for item in value:
+                    if isinstance(item, ast.AST) and not isinstance(item, _LEAVES):
+                        self.visit(item)
+            elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
+                self.visit(value)
 
     def __init__(self, body: list[ast.stmt], provided: frozenset[str], *, share_all: bool = False) -> None:
         self.program = Scope("program", None, None)

@@ -44,7 +44,17 @@ class Wire(Protocol):
 class Channel:
     """Sends and receives whole messages over a connected stream socket."""
 
-    __slots__ = ("_end", "_long", "_long_end", "_outgoing", "_poll", "_socket", "_space", "_start")
+    __slots__ = (
+        "_end",
+        "_long",
+        "_long_end",
+        "_outgoing",
+        "_poll",
+        "_socket",
+        "_space",
+        "_start",
+        "_unpacker",
+    )
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -52,6 +62,7 @@ class Channel:
         self._start = self._end = 0  # What the space holds that has not been read.
         self._long: memoryview | None = None  # The payload being received that does not fit into it.
         self._long_end = 0
+        self._unpacker = packed.Unpacker()
         self._outgoing: list[bytes] = []
         # A poll object and not settimeout: that would call fcntl, which the kernel wall refuses.
         self._poll = select.poll()
@@ -80,7 +91,8 @@ class Channel:
         """Return the messages of the frames that are there, values deep-frozen.
 
         Args:
-            timeout_seconds: How long to wait for a first whole frame; None waits for ever, 0 not at all.
+            timeout_seconds: How long to wait; None waits for a first whole message, 0 not at all. With a
+                timeout there may be none when something has come, but not yet all of a message.
 
         Raises:
             SupervisorGoneError: The other end is closed.
@@ -92,11 +104,16 @@ class Channel:
             if self._start == self._end and self._long is None:
                 count = self._receive_into(self._space)
                 if int.from_bytes(self._space[: wire.HEADER_BYTES], "little") == count - wire.HEADER_BYTES:
-                    return _messages(self._space[wire.HEADER_BYTES : count])  # What nearly all receives give.
-                self._start, self._end = 0, count
+                    # One whole frame is what nearly all receives give.
+                    messages = self._read(self._space[wire.HEADER_BYTES : count])
+                else:
+                    self._start, self._end = 0, count
+                    messages = self._take_frames()
             else:
                 self._receive_more()
-            messages = self._take_frames()
+                messages = self._take_frames()
+            if timeout_seconds is not None:
+                return messages
         return messages
 
     def _receive_more(self) -> None:
@@ -120,7 +137,7 @@ class Channel:
     def _take_frames(self) -> list[Any]:
         messages: list[Any] = []
         while (payload := self._next_payload()) is not None:
-            messages += _messages(payload)
+            messages += self._read(payload)
         return messages
 
     def _next_payload(self) -> memoryview | None:
@@ -145,14 +162,15 @@ class Channel:
             self._start = self._end = 0
         return None
 
+    def _read(self, payload: memoryview) -> list[Any]:
+        if payload[0] == packed.MARK:
+            # Nothing that comes over the wire has cycles.
+            message = uncollected(self._unpacker.add, payload)
+            return [] if message is None else [message]
+        return _decoded(payload) if len(payload) <= _LARGE_BYTES else uncollected(_decoded, payload)
 
-def _messages(payload: memoryview) -> list[Any]:
-    return _read(payload) if len(payload) <= _LARGE_BYTES else uncollected(_read, payload)
 
-
-def _read(payload: memoryview) -> list[Any]:
-    if payload[0] == packed.MARK:
-        return [packed.unpack(payload)]
+def _decoded(payload: memoryview) -> list[Any]:
     messages: Any = values.decode(str(payload, "ascii"))
     for message in messages:
         message[-1] = values.freeze_own(message[-1])

@@ -5,39 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
+from exported_calls import PARTIAL, exported_registry
 
 from codemode import SessionLog, ToolCall, open_service
-from tool_bindings import Output, ToolDefinition, ToolRegistry
 from tool_bindings.annotated import SCHEMA, ProjectionPolicy
 from tool_bindings.results import ToolSuccess
 
-PARTIAL = {
-    "schema": SCHEMA,
-    "status": "failed",
-    "content": [{"type": "text", "text": "secret detail"}],
-    "error": {"message": "secret detail", "code": "partial"},
-    "raw": {"relation": "adjacent"},
-}
 SHOWN = {"schema": SCHEMA, "status": "failed", "error": {"code": "partial"}}
 
 
 @pytest.fixture
 def registry():
-    registry = ToolRegistry()
-
-    async def partial(_arguments, context):
-        context.annotate(PARTIAL)
-        return {"done": 2}
-
-    async def plain(_arguments, _context):
-        return 1
-
-    async def broken(_arguments, _context):
-        raise ValueError("secret detail")
-
-    for body in (partial, plain, broken):
-        registry.register(ToolDefinition(body.__name__, "A tool.", {"type": "object"}, Output({}), body))
-    return registry
+    return exported_registry()
 
 
 def annotations(events, name):

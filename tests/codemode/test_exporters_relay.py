@@ -10,59 +10,20 @@ from collections import Counter
 import nemo_relay
 import pytest
 import trio
+from exported_calls import PARTIAL, exported_registry, scripted_run
 
 from codemode import open_service
 from codemode.exporters import relay, relay_exporter
 from codemode.exporters.relay import missing_from_relay
-from tool_bindings import Output, ToolDefinition, ToolRegistry
 from tool_bindings.annotated import SCHEMA, ProjectionPolicy
-from tool_bindings.results import ToolSuccess
 
-PARTIAL = {
-    "schema": SCHEMA,
-    "status": "failed",
-    "content": [{"type": "text", "text": "secret detail"}],
-    "error": {"message": "secret detail", "code": "partial"},
-    "raw": {"relation": "adjacent"},
-}
 RUNS = 50
 STATUS_CODES = {"plain": "OK", "broken": "ERROR", "partial": "ERROR", "foreign": "UNSET"}
 
 
 @pytest.fixture
 def registry():
-    registry = ToolRegistry()
-
-    async def plain(_arguments, _context):
-        await trio.lowlevel.checkpoint()
-        return 1
-
-    async def partial(_arguments, context):
-        context.annotate(PARTIAL)
-        return {"done": 2}
-
-    async def broken(_arguments, _context):
-        raise ValueError("secret detail")
-
-    async def foreign(_arguments, _context):
-        return "never seen"
-
-    async def wait(_arguments, _context):
-        await trio.sleep_forever()
-
-    for body in (plain, partial, broken, foreign, wait):
-        registry.register(
-            ToolDefinition(
-                body.__name__, "A tool.", {"type": "object"}, Output({}), body, concurrency_safe=True
-            )
-        )
-
-    async def raw_json(call, proceed):
-        result = await proceed()
-        return ToolSuccess(7, []) if call.name == "foreign" else result
-
-    registry.around(raw_json)
-    return registry
+    return exported_registry()
 
 
 class EventFile:
@@ -155,31 +116,10 @@ async def test_the_annotation_shows_what_the_policy_shows_and_nothing_else_is_pa
 
 
 async def test_fifty_runs_at_a_time_have_the_right_parents(registry, event_file):
-    async def scripted_run(number):
-        run_id = f"run-{number}"
-        name = f"outer_{number}"
-
-        async def outer(_arguments, _context):
-            async with trio.open_nursery() as nursery:
-                for tool in STATUS_CODES:
-                    nursery.start_soon(inner, tool)
-            return number
-
-        async def inner(tool):
-            ids = {"call_id": f"{run_id}:code:{tool}", "parent_call_id": run_id, "run_id": run_id}
-            await registry.dispatch(tool, {}, parent=call.token, provenance="code", **ids)
-
-        dispose = registry.register(ToolDefinition(name, "A run.", {"type": "object"}, Output({}), outer))
-        call = registry.begin(name, {}, call_id=run_id, run_id=run_id)
-        await call.prepare()
-        await call.execute()
-        await call.finish()
-        dispose()
-
     with relay_exporter(registry) as watch:
         async with trio.open_nursery() as nursery:
             for number in range(RUNS):
-                nursery.start_soon(scripted_run, number)
+                nursery.start_soon(scripted_run, registry, number, list(STATUS_CODES))
     assert 0 == watch.failures
     events = event_file.read()
     assert RUNS * (1 + len(STATUS_CODES)) == len(events)

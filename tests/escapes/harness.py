@@ -1,20 +1,13 @@
 """Runs programs under the language wall alone, with the fixture tools of the corpus, on a plain asyncio loop.
 
 No supervisor, no wire, no kernel wall: what these tests show, the policy and the guards hold by themselves.
-A hostile program runs in a forked child with limits on memory, CPU and output.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
-import os
-import resource
-import select
-import signal
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,12 +15,9 @@ from typing import Any
 from sandbox import values
 from sandbox.diagnostics import describe_exception
 from sandbox.facades import asyncio_facade
-from sandbox.guards import build_globals, prepare
+from sandbox.guards import build_globals
 from sandbox.policy import ProgramRefusedError, ProgramResult, compile_program
 
-MEMORY_BYTES = 768 * 1024 * 1024
-COMPUTE_SECONDS = 2
-WALL_SECONDS = 4
 OUTPUT_BYTES = 4 * 1024 * 1024
 
 FILES = {
@@ -298,89 +288,6 @@ def _drive(coroutine: Any) -> Any:
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(lambda loop, context: None)
         return runner.run(coroutine)
-
-
-def run_contained(*sources: str, seconds: float = WALL_SECONDS) -> list[Outcome]:
-    """Run programs one after the other in one forked child under limits; the last outcome may be how the
-    child died."""
-    prepare()
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        _child(writer, sources)
-    os.close(writer)
-    return _collect(child, reader, seconds, len(sources))
-
-
-def _child(writer: int, sources: tuple[str, ...]) -> None:
-    status = 1
-    try:
-        null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(null, descriptor)
-        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-        resource.setrlimit(resource.RLIMIT_CPU, (COMPUTE_SECONDS, COMPUTE_SECONDS + 1))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        for source in sources:
-            outcome = run_program(source)
-            try:
-                data = values.encode(
-                    [
-                        outcome.status,
-                        outcome.has_result,
-                        outcome.result,
-                        outcome.logs,
-                        outcome.error_type,
-                        outcome.message,
-                    ]
-                )
-            except MemoryError:
-                data = b'["memory-limit",false,null,"",null,""]'
-            if len(data) > 2 * OUTPUT_BYTES:
-                data = b'["output-limit",false,null,"",null,""]'
-            data = str(len(data)).encode() + b"\n" + data
-            while data:
-                data = data[os.write(writer, data) :]
-        status = 0
-    except MemoryError:
-        with contextlib.suppress(OSError):
-            data = b'["memory-limit",false,null,"",null,""]'
-            os.write(writer, str(len(data)).encode() + b"\n" + data)
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _collect(child: int, reader: int, seconds: float, expected: int) -> list[Outcome]:
-    deadline = time.monotonic() + seconds
-    data = b""
-    late = False
-    while True:
-        left = deadline - time.monotonic()
-        ready = left > 0 and select.select([reader], [], [], left)[0]
-        if not ready:
-            late = True
-            break
-        chunk = os.read(reader, 1 << 20)
-        if not chunk:
-            break
-        data += chunk
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child, signal.SIGKILL)
-    status = os.waitpid(child, 0)[1]
-    os.close(reader)
-    outcomes = []
-    while data:
-        size, _, data = data.partition(b"\n")
-        text, data = data[: int(size)], data[int(size) :]
-        state, has_result, result, logs, kind, message = values.decode(text)
-        outcomes.append(Outcome(state, result, has_result, logs, kind, message))
-    if len(outcomes) < expected:
-        signalled = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
-        outcomes.append(Outcome("timeout" if late or signalled else "worker-exit"))
-    return outcomes
 
 
 def load(name: str) -> list[dict[str, Any]]:
