@@ -23,19 +23,8 @@ if TYPE_CHECKING:
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.results import ToolResult
 
-
 StartText: TypeAlias = tuple[bytes, bytes]
 """A call's id and the whole data of its start, as text."""
-
-
-def _content(blocks: Sequence[ContentBlock]) -> bytes:
-    """Encode content blocks; nearly always there is one, and it is text."""
-    if len(blocks) == 1:
-        block = blocks[0]
-        text = block.get("text")
-        if type(text) is str and list(block) == ["type", "text"] and block["type"] == "text":
-            return b'[{"type":"text","text":%b}]' % encode(text)
-    return encode(blocks)  # type: ignore[arg-type]  # frozen blocks, which are JSON
 
 
 class DispatchEvents:
@@ -135,6 +124,17 @@ class DispatchEvents:
                 return own_id.join(known[1])
         fields = self._sink.annotation(dispatch, result)
         text = b"," + encode(fields)[1:-1] if fields else b""
-        if ordinary and definition is not None:
-            self._annotations[name] = (definition, text.split(own_id))
+        around = text.split(own_id)
+        if ordinary and definition is not None and len(around) <= 2:
+            self._annotations[name] = (definition, around)
         return text
+
+
+def _content(blocks: Sequence[ContentBlock]) -> bytes:
+    """Encode content blocks; nearly always there is one, and it is text."""
+    if len(blocks) == 1:
+        block = blocks[0]
+        text = block.get("text")
+        if type(text) is str and list(block) == ["type", "text"] and block["type"] == "text":
+            return b'[{"type":"text","text":%b}]' % encode(text)
+    return encode(blocks)  # type: ignore[arg-type]  # frozen blocks, which are JSON

@@ -24,9 +24,15 @@ class Refusal(NamedTuple):
     error: Callable[[str], Exception]
     """Makes its error of a text."""
     cannot: str
-    """How the text begins, for example "cannot write events to 'e.jsonl'"."""
+    """How the text begins, before the file: "cannot write to"."""
+    named: Path
+    """The file that a person named, which lies where the opened one does."""
     in_use: str
     """The whole text when another process writes the file."""
+
+    def __call__(self, path: Path, why: str) -> Exception:
+        """Return the error to raise for a file."""
+        return self.error(f"{self.cannot} {str(path)!r}: {why}")
 
 
 def reason(error: OSError) -> str:
@@ -39,15 +45,13 @@ def open_private(path: Path, refusal: Refusal) -> int:
     try:
         descriptor = os.open(path, OPEN_FLAGS | os.O_CREAT, 0o600)
     except FileNotFoundError as error:
-        why = f"the directory {str(path.parent)!r} does not exist"
-        raise refusal.error(f"{refusal.cannot}: {why}") from error
+        raise refusal(refusal.named, f"the directory {str(path.parent)!r} does not exist") from error
     except OSError as error:
         # ELOOP here means the last part of the path is a link, which is never followed.
-        why = "it is a symbolic link" if path.is_symlink() else reason(error)
-        raise refusal.error(f"{refusal.cannot}: {why}") from error
+        raise refusal(path, "it is a symbolic link" if path.is_symlink() else reason(error)) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise refusal.error(f"{refusal.cannot}: it is not a regular file")
+        raise refusal(path, "it is not a regular file")
     return descriptor
 
 
@@ -68,5 +72,5 @@ def open_locked(path: Path, refusal: Refusal) -> int:
             pass
         except OSError as error:
             os.close(descriptor)
-            raise refusal.error(f"{refusal.cannot}: it cannot be locked: {reason(error)}") from error
+            raise refusal(path, f"it cannot be locked: {reason(error)}") from error
         os.close(descriptor)

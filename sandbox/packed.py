@@ -133,7 +133,8 @@ def _parts(message: list[Any], lists: list[_LongList]) -> Iterator[Part]:
             is_last = start == starts[-1] and path is lists[-1].path
             columns, names_bytes = _columns(names, items[start : start + _ITEMS_PER_PART])
             kinds = [[column.kind, len(column.data)] for column in columns]
-            head = encode([is_first, message if is_last else None, path, names, kinds])
+            described: list[Any] = [is_first, message if is_last else None, path, names, kinds]
+            head = encode(described)
             most_json_bytes = len(head) + names_bytes + sum(column.most_json_bytes for column in columns)
             yield Part(_frame(head, columns), most_json_bytes)
             is_first = False
@@ -202,7 +203,8 @@ class Unpacker:
         if message is None:
             return None
         for place, whole in self._lists.items():
-            holder, key = message, -1
+            holder: Any = message
+            key: Any = -1
             for name in place:
                 holder, key = holder[key], name
             holder[key] = frozen_list(whole)

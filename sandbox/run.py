@@ -63,6 +63,10 @@ _QUICK_SECONDS: Final = 0.0005
 """A program that answers within this is waited for briefly the next time. Arbitrary: a few times what the
 next call of a loop takes."""
 
+_MOMENT_SECONDS: Final = 0.001
+"""How long a run is waited for without giving way to other tasks when it has just begun. Arbitrary: what a
+program that does nearly nothing takes."""
+_PLAIN: Final = (wire.Log, wire.Done)
 _SHORTEST_GRACE_SECONDS: Final = 0.01
 """Least time between two reports of a stuck call, so that a grace of 0 is no busy loop. Arbitrary."""
 
@@ -176,24 +180,30 @@ class Run:
             on_sent: Called when nothing that the program says has been heard yet.
         """
         began = ended = trio.current_time()
-        self._rested_at = time.perf_counter()
         compute_seconds = 0.0
         try:
-            async with trio.open_nursery() as self._tasks:
-                try:
-                    stop.listen(lambda: self._fail("abort", stop.reason))
-                    if unsent:
-                        self._sending = True
-                        self._tasks.start_soon(self._send_rest, unsent)
-                    if on_sent is not None:
-                        on_sent()
-                    self._tasks.start_soon(self._read, iter(()))
-                    self._deadline = began + self._limits.wall_seconds
-                    await self._wait_ended()
-                finally:
-                    ended = trio.current_time()
-                    compute_seconds = self._worker.compute_seconds()
-                    self._finish()
+            stop.listen(lambda: self._fail("abort", stop.reason))
+            if on_sent is not None:
+                on_sent()
+            if not unsent:
+                await self._hear_at_once()
+            if self._ended.is_set():
+                ended = trio.current_time()
+                compute_seconds = self._worker.compute_seconds()
+                self._finish()
+            else:
+                async with trio.open_nursery() as self._tasks:
+                    try:
+                        if unsent:
+                            self._sending = True
+                            self._tasks.start_soon(self._send_rest, unsent)
+                        self._tasks.start_soon(self._read, iter(()))
+                        self._deadline = began + self._limits.wall_seconds
+                        await self._wait_ended()
+                    finally:
+                        ended = trio.current_time()
+                        compute_seconds = self._worker.compute_seconds()
+                        self._finish()
         finally:
             stop.listen(None)
         if self._done is None and self._failure is None:
@@ -202,6 +212,46 @@ class Run:
         return self._outcome(
             Usage(ended - began, compute_seconds, self._calls_started, self._ledger.log_bytes)
         )
+
+    async def _hear_at_once(self) -> None:
+        """Hear what the program says within a moment, as long as it makes no calls.
+
+        Most short programs are over by then, and have needed no task. Whatever else came is kept for the
+        reader. Only an only run is waited for without giving way to other tasks, who have their turn before.
+        """
+        await trio.lowlevel.checkpoint()
+        self._rested_at = time.perf_counter()
+        sock = self._worker.socket
+        while not self._ended.is_set() and time.perf_counter() - self._rested_at < _MOMENT_SECONDS:
+            try:
+                data = sock.recv(_RECEIVE_BYTES)
+            except BlockingIOError:
+                if not self._is_alone():
+                    return
+                self._look()
+                continue
+            except ConnectionResetError:
+                return  # Which the reader will see, too.
+            self._received_bytes += len(data)
+            messages = self._plain_messages(data)
+            if messages is None:
+                self._frames.feed(data)
+                return
+            for message in messages:
+                if await self._act(message):
+                    return
+
+    def _plain_messages(self, data: bytes) -> list[wire.FromWorker] | None:
+        """Return the messages of received bytes that are one short frame of text and a program's end."""
+        payload = self._frames.only_payload(data)
+        if payload is None or len(payload) > _UNIT_BYTES:
+            return None
+        try:
+            messages = list(map(wire.parse_message, wire.decode_payload(payload)))
+        except WireProtocolError:
+            return None
+        self._frame_bytes = len(payload)
+        return messages if all(isinstance(message, _PLAIN) for message in messages) else None
 
     # ---- what ends a run
 

@@ -30,7 +30,7 @@ from codemode.cli.toolset import Toolset, load_toolset
 from codemode.depth import MAX_DEPTH, depth_of
 from codemode.events import EventSink
 from codemode.policies import installed
-from codemode.session_file import reason
+from codemode.private_file import reason
 from codemode.settings import Settings
 from codemode.terminal import BatchBar
 from sandbox.vocabulary import ABSENT

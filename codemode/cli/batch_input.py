@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from codemode.cli.status import CommandError
-from codemode.session_file import reason
+from codemode.private_file import reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -20,7 +20,6 @@ Knows: the two files, what must be the same when a batch goes on. Does not know:
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import itertools
 import os
 import secrets
@@ -28,7 +27,8 @@ import stat
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from codemode.cli.status import CommandError
-from codemode.session_file import LogFile, reason
+from codemode.private_file import Refusal, open_locked, open_private, reason
+from codemode.session_file import LogFile
 from sandbox.values import JsonValue, decode, encode
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 JOURNAL_SUFFIX: Final = ".journal"
 _VERSION: Final = 0
-_OPEN_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class BatchOutput:
         """
         _size(path)  # Refuses what is no file before anything is made.
         journal_path = path.with_name(path.name + JOURNAL_SUFFIX)
-        journal = _open_locked(journal_path, path)
+        journal = open_locked(journal_path, _refusal(path))
         try:
             header, has_output = _header(journal_path), _size(path) > 0
             if not has_output and not _has_entries(journal_path):
@@ -111,7 +110,7 @@ class BatchOutput:
                     f"cannot go on with {str(path)!r}: {difference};"
                     " give what it was begun with, or another --output"
                 )
-            output = LogFile(path, _open(path, path))
+            output = LogFile(path, open_private(path, _refusal(path)))
             if header is not None:
                 return cls(path, output, LogFile(journal_path, journal), header["batch"], known=True)
             os.ftruncate(journal, 0)
@@ -284,39 +283,10 @@ def _size(path: Path) -> int:
     return found.st_size
 
 
-def _open(path: Path, shown: Path) -> int:
-    try:
-        descriptor = os.open(path, _OPEN_FLAGS, 0o600)
-    except FileNotFoundError as error:
-        raise CommandError(
-            f"cannot write to {str(shown)!r}: the directory {str(path.parent)!r} does not exist"
-        ) from error
-    except OSError as error:
-        # ELOOP means the last part of the path is a link, which is never followed.
-        what = "it is a symbolic link" if path.is_symlink() else reason(error)
-        raise CommandError(f"cannot write to {str(path)!r}: {what}") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise CommandError(f"cannot write to {str(path)!r}: it is not a regular file")
-    return descriptor
-
-
-def _open_locked(path: Path, shown: Path) -> int:
-    while True:
-        descriptor = _open(path, shown)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it before may have removed it between our open and our lock.
-            if os.path.samestat(os.fstat(descriptor), path.stat(follow_symlinks=False)):
-                return descriptor
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise CommandError(
-                f"another batch is writing {str(shown)!r}; give this one its own --output"
-            ) from error
-        except FileNotFoundError:
-            pass
-        os.close(descriptor)
+def _refusal(output: Path) -> Refusal:
+    """Word what is wrong with one of the two files of an output."""
+    in_use = f"another batch is writing {str(output)!r}; give this one its own --output"
+    return Refusal(CommandError, "cannot write to", output, in_use)
 
 
 def _drop_empty(path: Path, descriptor: int) -> None:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from codemode.cli import status
 from codemode.cli.status import CommandError
+from codemode.private_file import reason
 from codemode.session_events import SessionFormatError
-from codemode.session_file import older_files, read_lines, reason
+from codemode.session_file import older_files, read_lines
 from codemode.timeline import Timeline
 
 if TYPE_CHECKING:

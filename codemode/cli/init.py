@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from codemode.cli import status
 from codemode.cli.status import CommandError
-from codemode.session_file import reason
+from codemode.private_file import reason
 
 if TYPE_CHECKING:
     import argparse

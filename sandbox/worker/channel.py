@@ -99,7 +99,10 @@ class Channel:
         """
         messages = self._take_frames() if self._start < self._end else []
         while not messages:
-            if timeout_seconds is not None and not self._poll.poll(max(timeout_seconds, 0) * 1000):
+            if timeout_seconds is None:
+                # Not in the receive itself: that is woken whenever the supervisor takes what was sent, too.
+                self._poll.poll()
+            elif not self._poll.poll(max(timeout_seconds, 0) * 1000):
                 return messages
             if self._start == self._end and self._long is None:
                 count = self._receive_into(self._space)

@@ -100,9 +100,7 @@ def test_every_command_explains_itself_with_examples(command, capsys):
     assert ("examples:" in out) == bool(command)
 
 
-@pytest.mark.parametrize(
-    "command", [[], *([name] for name in sorted(arguments._COMMANDS))], ids=" ".join
-)
+@pytest.mark.parametrize("command", [[], *([name] for name in sorted(arguments._COMMANDS))], ids=" ".join)
 def test_help_fits_a_terminal_of_80_columns(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert 0 == main([*command, "--help"])

@@ -437,3 +437,114 @@ async def test_a_large_frame_does_not_stop_other_tasks(monkeypatch):
     assert 4000 == len(outcome.value)
     assert 1 == len(threads)
     assert threading.current_thread() not in threads
+
+
+# ---- what is there when the host begins to listen
+
+
+async def settled(*pieces, namespaces=(SPACE,), on_log=None, end=True):
+    """Settle an only run whose worker has said these bytes before anybody listened, and then ended."""
+    peer = Peer()
+    for piece in pieces:
+        await peer.send(piece)
+    if end:
+        peer.end.shutdown(socket.SHUT_WR)
+    run = Run(
+        peer,
+        Program("", namespaces),
+        LIMITS,
+        on_log=on_log,
+        on_stuck_call=print,
+        grace_seconds=1,
+        is_alone=lambda: True,
+    )
+    with trio.fail_after(300):
+        outcome = await run.settle(Stop(), memoryview(b""))
+    assert peer.killed.is_set()
+    peer.close()
+    return outcome
+
+
+def said(*messages):
+    return frame(json.dumps(messages).encode())
+
+
+DONE = ["done", {"value": 1}]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [said(["log", "a\n"], ["log", "b\n"], DONE)],
+        [said(["log", "a\n"]) + said(["log", "b\n"], DONE)],
+        [said(["log", "a\n"], ["log", "b\n"])[:7], said(["log", "a\n"], ["log", "b\n"])[7:], said(DONE)],
+        [said(["log", "a\n"], CALL, ["log", "b\n"]), said(DONE)],
+    ],
+    ids=["one frame", "two frames", "half a frame", "a call between"],
+)
+async def test_what_was_said_before_anybody_listened_is_heard_once_and_in_order(pieces):
+    heard = []
+    outcome = await settled(*pieces, on_log=heard.append)
+    assert (["a\n", "b\n"], ("a", "b"), 1) == (heard, outcome.logs, outcome.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "end"),
+    [
+        (frame(b"[NaN]"), BROKEN),
+        (said(["log"]), BROKEN),
+        (said(["log", "x"], ["run", {}]), BROKEN),
+        (b"", ("worker-exit", "worker exited with code 0 before completing")),
+        (b"\x01", ("worker-exit", "worker exited with code 0 before completing")),
+        (
+            said(["log", "x" * 12_000]),
+            ("output-limit", "outer output exceeded 10000 bytes; the limit is max_output_bytes"),
+        ),
+    ],
+    ids=["not JSON", "no message", "not all messages", "nothing", "too little", "too much"],
+)
+async def test_what_is_wrong_with_it_ends_the_run_as_at_any_other_time(data, end):
+    assert end == end_of(await settled(data))
+
+
+async def test_a_flood_at_the_beginning_does_not_stop_other_tasks():
+    turns = 0
+    peer = Peer()
+    run = Run(
+        peer,
+        Program("", ()),
+        Limits(wall_seconds=200, max_output_bytes=200_000),
+        on_log=None,
+        on_stuck_call=print,
+        grace_seconds=1,
+        is_alone=lambda: True,
+    )
+    stopped = threading.Event()
+
+    def flood():
+        peer.end.setblocking(True)
+        try:
+            while not stopped.is_set():
+                peer.end.sendall(said(["log", "x"]))
+        except OSError:
+            pass  # The host has had enough.
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(count)
+            outcome = await run.settle(Stop(), memoryview(b""))
+            nursery.cancel_scope.cancel()
+    finally:
+        stopped.set()
+        peer.close()
+        thread.join()
+    assert "output-limit" == outcome.failure.kind
+    assert turns > 10

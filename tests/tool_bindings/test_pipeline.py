@@ -99,6 +99,58 @@ class TestOrder:
         with pytest.raises(RuntimeError, match="each once"):
             await call.finish()
 
+    async def test_stages_with_nobody_to_ask_need_no_waiting(self, registry, define):
+        registry.register(define())
+        call = registry.begin("echo", {"x": 1})
+        with pytest.raises(RuntimeError, match="out of order"):
+            call.finish_nowait()
+        assert call.prepare_nowait()
+        with pytest.raises(RuntimeError, match="out of order"):
+            call.prepare_nowait()
+        await call.execute()
+        assert {"x": 1} == call.finish_nowait().value
+        with pytest.raises(RuntimeError, match="each once"):
+            call.finish_nowait()
+
+    async def test_stages_with_somebody_to_ask_say_so_and_begin_only_when_awaited(self, registry, define):
+        asked = []
+        registry.register(define())
+
+        async def before(call, proceed):
+            asked.append("before")
+            return await proceed()
+
+        async def after(call, result, proceed):
+            asked.append("after")
+            return await proceed()
+
+        registry.on_pre_execute(before)
+        registry.on_post_execute(after)
+        call = registry.begin("echo", {"x": 1})
+        assert not call.prepare_nowait()
+        assert [] == asked
+        await call.prepare()
+        await call.execute()
+        assert None is call.finish_nowait()
+        assert ["before"] == asked
+        assert {"x": 1} == (await call.finish()).value
+        assert ["before", "after"] == asked
+
+    async def test_policies_added_while_a_call_is_on_its_way_are_asked_from_then_on(self, registry, define):
+        asked = []
+
+        async def execute(arguments, context):
+            registry.on_post_execute(after)
+            return arguments
+
+        async def after(call, result, proceed):
+            asked.append(call.name)
+            return await proceed()
+
+        registry.register(define(execute=execute))
+        await registry.dispatch("echo", {})
+        assert ["echo"] == asked
+
     async def test_a_call_has_its_identity_and_its_place(self, registry, define):
         registry.register(define())
         outer = registry.begin("echo", {}, call_id="call-7")
