@@ -4,8 +4,8 @@
 
 Unit: seconds per sequential call, the start of the run subtracted: each sample has a trivial run, too.
 Method: interleaved rounds; programs of 100 and of 10 000 calls with one tool registered, and of 1000 calls
-with 1 and with 1000 tools. A trivial run with 1000 tools is printed beside one with 1.
-A ratio above 1.25 would mean that something is kept, searched or written per call that grows.
+with 1 and with 1000 tools; and trivial runs with either, each with a worker ready.
+A ratio above 1.25 would mean that something is kept, searched or written per call or per run that grows.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ BENCHMARK = Benchmark(
         Claim("call, one of 10 000 / one of 100", "growth/10 000 calls", "growth/100 calls", 1.25),
         Claim("call, 1000 tools / 1 tool", "growth/1000 tools", "growth/1 tool", 1.25),
         Claim(
-            "trivial run, 1000 tools / 1 tool", "growth/trivial run, 1000 tools", "growth/trivial run, 1 tool"
+            "trivial run, 1000 tools / 1 tool",
+            "growth/trivial run, 1000 tools",
+            "growth/trivial run, 1 tool",
+            1.25,
         ),
     ),
 )

@@ -135,7 +135,8 @@ class Paint(NamedTuple):
 _BAR_CELLS: Final = 20
 """Columns of a bar. Arbitrary."""
 _SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_CLEAR: Final = "\r\x1b[K"
+CLEAR_LINE: Final = "\r\x1b[K"
+"""Takes the cursor to the beginning of its line and wipes that."""
 
 
 _SAID_COLUMNS: Final = 40
@@ -178,14 +179,14 @@ class StatusLine(abc.ABC):
         """Show the line, over what it said before."""
         self._frame = (self._frame + 1) % len(_SPINNER)
         # The last column stays free: some terminals wrap as soon as it is filled.
-        self._stream.write(_CLEAR + self.text(width_of(self._stream) - 1))
+        self._stream.write(CLEAR_LINE + self.text(width_of(self._stream) - 1))
         self._stream.flush()
         self._drawn = True
 
     def clear(self) -> None:
         """Remove the line."""
         if self._drawn:
-            self._stream.write(_CLEAR)
+            self._stream.write(CLEAR_LINE)
             self._stream.flush()
             self._drawn = False
 

@@ -9,7 +9,7 @@ Knows: the collector. Does not know: what is made.
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 
-__all__ = ["uncollected"]
+__all__ = ["MANY_CONTAINERS", "uncollected"]
+
+MANY_CONTAINERS: Final = 500
+"""From so many on it is worth it. Arbitrary: a few more wake the collector."""
 
 
 def uncollected(function: Callable[[_A], _T], argument: _A) -> _T:

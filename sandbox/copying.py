@@ -17,6 +17,7 @@ from math import isfinite
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
+from sandbox.collector import MANY_CONTAINERS, uncollected
 from sandbox.frozen import FrozenDict, FrozenList, frozen_dict, frozen_dicts, frozen_list
 from sandbox.numerals import number_text
 
@@ -184,7 +185,7 @@ def _freeze_levels(value: Any, depth: int) -> Any:
     if kind is list:
         items = value.copy()
         if len(items) >= _MANY:
-            frozen = freeze_many(items)
+            frozen = freeze_many(items) if len(items) < MANY_CONTAINERS else uncollected(freeze_many, items)
             if frozen is not GIVE_UP:
                 return frozen_list(frozen)
         for index, item in enumerate(items):

@@ -73,6 +73,8 @@ class Limits:
         Raises:
             LimitError: An unknown name, a bad value, or a looser bound than the present one.
         """
+        if not overrides:
+            return self
         changes: dict[str, float] = {}
         names = {field.name for field in dataclasses.fields(self)}
         for name, value in overrides.items():

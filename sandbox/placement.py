@@ -38,7 +38,8 @@ class Placement:
         """Keep the worker off the core this thread is on now, because both have work to do.
 
         A worker that is woken by this thread, which then goes on working, would else often be put on the
-        very same core, and wait there until this thread has nothing left to do.
+        very same core, and wait there until this thread has nothing left to do. To be let go as soon as this
+        thread waits: the other cores may be busy, and this one is free from then on.
         """
         current_core = _core_reader()
         if current_core is not None:

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 _MAX_STARTING: Final = 2 * (os.cpu_count() or 1)
 """Workers being set up at the same time; more would only make each of them later. Arbitrary."""
-_REFILL_PAUSE_SECONDS: Final = 0.005
-"""How long the next worker's setting up is put off while another one is parked: it takes a core for some
-milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then."""
-_END_PAUSE_SECONDS: Final = 0.002
-"""How long the host's own work for a worker that is gone waits, in favour of whoever waited for its run."""
+_PAUSE_SECONDS: Final = 0.005
+"""How long a new worker's setting up is put off while another one is parked: it takes a core for some
+milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then.
+Also how long the host's own work for a worker that is gone waits."""
 _MAX_ENDING: Final = 16
 """Workers that may still be ending after their runs have returned. Arbitrary: each takes about 1 ms."""
 
@@ -65,7 +64,9 @@ class WorkerPool:
         self._parked: deque[Worker] = deque()
         self._waiting: deque[_Waiting] = deque()
         self._starting = 0
-        self._refill_is_due = False
+        self._are_chores_due = False
+        self._leaving: list[Worker] = []
+        """Workers that were killed and have yet to be seen to their end."""
         self._last_offer: Offer | None = None
         self._steady_offer: Offer | None = None
         """What the last two runs offered their programs, and the next will probably, too."""
@@ -108,7 +109,7 @@ class WorkerPool:
         )
 
     def take_parked(self, budget: WorkerBudget, offer: Offer) -> Worker | None:
-        """Return a parked worker that nobody else has, and have the next one prepared; None without one.
+        """Return a parked worker that nobody else has, or None; `replace_soon` is then due.
 
         Args:
             budget: What it must have been born with.
@@ -125,17 +126,20 @@ class WorkerPool:
                 continue
             self._parked.remove(worker)
             if worker.alive():
-                if self._parked:
-                    self._refill_soon()
-                else:
-                    # The next run would have to wait for one, and runs seem to come one after the other.
-                    self._refill()
                 return worker
             self.drop(worker)
         return None
 
+    def replace_soon(self) -> None:
+        """Have a worker prepared in place of one that was taken. To be called when that has its program."""
+        if self._parked:
+            self._do_chores_soon()
+        else:
+            # The next run would have to wait for one, and runs seem to come one after the other.
+            self._refill()
+
     async def take(self, budget: WorkerBudget, offer: Offer) -> Worker:
-        """Return a worker that nobody else has, parked or not, and have the next one prepared.
+        """Return a worker that nobody else has, parked or not; `replace_soon` is then due.
 
         Args:
             budget: What it is born with.
@@ -185,17 +189,9 @@ class WorkerPool:
         if self._closed or self._ending >= _MAX_ENDING:
             await self.retire(worker)
             return
-        assert self._nursery is not None
         self._ending += 1
-        self._nursery.start_soon(self._see_to_end, worker)
-
-    async def _see_to_end(self, worker: Worker) -> None:
-        try:
-            # The caller of the run that has just ended goes first; closing cuts this short.
-            await trio.sleep(_END_PAUSE_SECONDS)
-        finally:
-            await self.retire(worker)
-            self._ending -= 1
+        self._leaving.append(worker)
+        self._do_chores_soon()
 
     async def retire(self, worker: Worker) -> None:
         """End a worker and wait until it is gone."""
@@ -222,16 +218,26 @@ class WorkerPool:
 
     # ---- workers on their way
 
-    def _refill_soon(self) -> None:
-        if not self._refill_is_due:
+    def _do_chores_soon(self) -> None:
+        if not self._are_chores_due:
             assert self._nursery is not None
-            self._refill_is_due = True
-            self._nursery.start_soon(self._refill_after_pause)
+            self._are_chores_due = True
+            self._nursery.start_soon(self._do_chores)
 
-    async def _refill_after_pause(self) -> None:
-        await trio.sleep(_REFILL_PAUSE_SECONDS)
-        self._refill_is_due = False
-        self._refill()
+    async def _do_chores(self) -> None:
+        """Do what nobody waits for: have a worker set up in place of one that was taken, clear up after one.
+
+        One task for both, and for several runs: making a task takes a while, too.
+        """
+        try:
+            await trio.sleep(_PAUSE_SECONDS)
+        finally:
+            self._are_chores_due = False
+            leaving, self._leaving = self._leaving, []
+            self._refill()
+            for worker in leaving:
+                await self.retire(worker)
+                self._ending -= 1
 
     def _refill(self) -> None:
         if self._closed:

@@ -187,6 +187,8 @@ class Run:
                 on_sent()
             if not unsent:
                 await self._hear_at_once()
+            # It was placed for the moment in which both had work to do.
+            self._worker.placement.let_go()
             if self._ended.is_set():
                 ended = trio.current_time()
                 compute_seconds = self._worker.compute_seconds()
@@ -228,6 +230,7 @@ class Run:
             except BlockingIOError:
                 if not self._is_alone():
                     return
+                self._worker.placement.let_go()
                 self._look()
                 continue
             except ConnectionResetError:

@@ -34,6 +34,9 @@ __all__ = ["Sandbox", "SandboxStatistics", "Stop", "open_sandbox", "open_sandbox
 CLOSED: Final = "the sandbox was closed"
 """The reason of runs that their sandbox did not outlive."""
 
+_MAX_OFFERS: Final = 4
+"""Kept of what programs found. Arbitrary: few callers of one sandbox offer different things in turns."""
+
 _logger = logging.getLogger("sandbox")
 
 
@@ -77,8 +80,8 @@ class Sandbox:
         self._running = 0
         self._completed = 0
         self._closed = False
-        self._offer: Offer | None = None
-        """What the last program found; the next one probably finds the same."""
+        self._offers: list[Offer] = []
+        """What the last programs found, the latest first; the next one probably finds one of these."""
 
     @property
     def isolation(self) -> tuple[StepReport, ...]:
@@ -212,16 +215,26 @@ class Sandbox:
             self._quiet.set()
 
     def _offer_of(self, program: Program) -> Offer:
-        if self._offer is None or not self._offer.is_of(program):
-            self._offer = Offer(program)
-        return self._offer
+        offers = self._offers
+        if offers and offers[0].is_of(program):
+            return offers[0]
+        offer = next((offer for offer in offers if offer.is_of(program)), None)
+        if offer is None:
+            offer = Offer(program)
+            del offers[_MAX_OFFERS - 1 :]
+        else:
+            offers.remove(offer)
+        offers.insert(0, offer)
+        return offer
 
     def _send(self, worker: Worker, offer: Offer, program: Program, limits: Limits) -> memoryview:
         """Give a worker its program; return what is left to send."""
         for other in self._workers:
             other.placement.let_go()
         self._workers.add(worker)
-        return worker.send_program(offer, run_message(program, limits), is_alone=self._is_alone())
+        unsent = worker.send_program(offer, run_message(program, limits), is_alone=self._is_alone())
+        self._pool.replace_soon()
+        return unsent
 
     async def _wait_slot(self, stop: Stop) -> bool:
         """Wait in line for the right to run; returns False when the run was stopped first."""

@@ -6,7 +6,7 @@ the standard library.
 Does not know: schemas, tools, frames, or who sends a value to whom.
 """
 
-from sandbox.collector import uncollected
+from sandbox.collector import MANY_CONTAINERS, uncollected
 from sandbox.copying import (
     GIVE_UP,
     NotJsonError,
@@ -27,6 +27,7 @@ from sandbox.numerals import number_text
 
 __all__ = [
     "GIVE_UP",
+    "MANY_CONTAINERS",
     "FrozenDict",
     "FrozenList",
     "JsonValue",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import functools
 import keyword
 import math
 import os
@@ -144,6 +145,7 @@ _EXCEPTION_ATTRIBUTES: Final = frozenset({"args", "message", "name", "stack", "w
 """Names an exception has already, in Python or where its log is read."""
 
 
+@functools.cache  # There are few, and the same ones for every program.
 def _require_global_name(name: str) -> None:
     """Refuse what a program cannot say, or what already means something to it."""
     is_plain = name.isascii() and name.isidentifier() and not name.startswith("_")

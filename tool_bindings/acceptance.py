@@ -12,7 +12,16 @@ from __future__ import annotations
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sandbox.values import GIVE_UP, FrozenDict, FrozenList, freeze_fast, frozen_dict, frozen_list, uncollected
+from sandbox.values import (
+    GIVE_UP,
+    MANY_CONTAINERS,
+    FrozenDict,
+    FrozenList,
+    freeze_fast,
+    frozen_dict,
+    frozen_list,
+    uncollected,
+)
 from tool_bindings.columns import compile_many
 
 if TYPE_CHECKING:
@@ -29,8 +38,6 @@ _COMPILED_LEVELS: Final = 40
 """Schema levels compiled to nested closures (arbitrary); a deeper schema is left to the walk."""
 _MANY: Final = 16
 """Items from which on it pays to look at all of them at once. Arbitrary."""
-_VERY_MANY: Final = 500
-"""Items from which on the garbage collector waits. Arbitrary: so many new containers wake it."""
 
 
 def compile_accept(schema: Mapping[str, Any]) -> Accept:
@@ -193,7 +200,7 @@ class _Together:
     def __call__(self, items: list[Any]) -> Any:
         if self._accept is None:
             self._accept = compile_many(self._node, self._levels)
-        return self._accept(items) if len(items) < _VERY_MANY else uncollected(self._accept, items)
+        return self._accept(items) if len(items) < MANY_CONTAINERS else uncollected(self._accept, items)
 
 
 def _object(node: Mapping[str, Any], levels: int) -> Accept:

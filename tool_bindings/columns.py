@@ -33,6 +33,7 @@ _TYPES: Final[dict[str, frozenset[type]]] = {
     "integer": frozenset({int}),
     "number": frozenset({int, float}),
 }
+_OBJECTS: Final = frozenset({dict, FrozenDict})
 _set_item: Final = dict.__setitem__
 
 
@@ -103,7 +104,7 @@ def _arrays(node: Mapping[str, Any], levels: int) -> AcceptMany:
         else:
             return GIVE_UP
         items = list(chain.from_iterable(copies))
-        taken = accept_items(items)
+        taken = accept_items(items) if items else items
         if taken is GIVE_UP:
             return GIVE_UP
         if copies is values:
@@ -116,6 +117,10 @@ def _arrays(node: Mapping[str, Any], levels: int) -> AcceptMany:
     return accept
 
 
+def _any_objects(values: list[Any]) -> Any:
+    return freeze_many(values) if _OBJECTS.issuperset(map(type, values)) else GIVE_UP
+
+
 def _objects(node: Mapping[str, Any], levels: int) -> AcceptMany:
     required = frozenset(node.get("required", ()))
     columns = [
@@ -123,7 +128,7 @@ def _objects(node: Mapping[str, Any], levels: int) -> AcceptMany:
         for name, child in node.get("properties", {}).items()
     ]
     if not columns:
-        return freeze_many if node.get("additionalProperties", True) is True and not required else _give_up
+        return _any_objects if node.get("additionalProperties", True) is True and not required else _give_up
     if required.difference(node["properties"]):
         return _give_up
 
@@ -147,7 +152,7 @@ def _objects(node: Mapping[str, Any], levels: int) -> AcceptMany:
                     return GIVE_UP
                 holders = [row for row in rows if name in row]
                 column = list(map(getter, holders))
-            taken = accept_column(column)
+            taken = accept_column(column) if column else column
             if taken is GIVE_UP:
                 return GIVE_UP
             if taken is not column and rows is not values:

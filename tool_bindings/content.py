@@ -187,7 +187,7 @@ def _string_text(text: str) -> str:
 
 
 def _atom_of_a_subclass(value: Any) -> str:
-    """Write what renderers of tools may hand over: enums and the like."""
+    """Write what is not quite a JSON value, as tools that render for themselves may have it."""
     return next(write(value) for kind, write in _WRITERS.items() if isinstance(value, kind))
 
 

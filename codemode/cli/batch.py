@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise CommandError("--output must name a file; without it, results go to standard output")
     source = open_input(options.file)
     toolset = load_toolset(options, protected=_protected(options))
-    interrupt = Interrupt()
+    interrupt = Interrupt(console.tell)
     with event_log(options.events, console) as log:
         batch = trio.run(_run, options, console, source, toolset, log, interrupt)
     batch.summarise()

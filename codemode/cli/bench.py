@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     else:
         arguments = {} if options.arguments is None else read_arguments(options.arguments)
     subject = Subject(name, arguments, options.calls)
-    interrupt = Interrupt()
+    interrupt = Interrupt(console.tell)
     rows = trio.run(_measure, options, console, subject, toolset, interrupt)
     if rows is None:
         raise CommandError(interrupt.words, kind="abort", status=interrupt.status)

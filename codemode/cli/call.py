@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     arguments = read_arguments(options.arguments)
     protected = [*mcp_files(options), *([] if options.events is None else [Path(options.events)])]
     toolset = load_toolset(options, protected=protected)
-    interrupt = Interrupt(console.say if console.tells else None)
+    interrupt = Interrupt(console.tell)
     with event_log(options.events, console) as log:
         called = trio.run(_call, options, console, arguments, toolset, log, interrupt)
     if called is None:

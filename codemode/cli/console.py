@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from codemode.cli.status import FAILED, CommandError
-from codemode.terminal import Paint, escape, wants_color, width_of
+from codemode.terminal import CLEAR_LINE, Paint, escape, wants_color, width_of
 from sandbox.values import encode
 
 if TYPE_CHECKING:
@@ -47,11 +47,6 @@ class Console:
     def shows_output(self) -> bool:
         """Whether a person watches standard output."""
         return self._out.isatty()
-
-    @property
-    def tells(self) -> bool:
-        """Whether a person watches standard error."""
-        return self._err.isatty()
 
     @property
     def watched(self) -> bool:
@@ -106,6 +101,17 @@ class Console:
             self._err.flush()
         except OSError:
             pass  # There is nowhere left to say it.
+
+    def tell(self, text: str, *, below: bool = False) -> None:
+        """Say something to a person who waits; nothing where nobody watches.
+
+        Args:
+            text: What to say.
+            below: Whether the cursor's line is to stay; otherwise it is one of progress, which gives way.
+        """
+        if self._err.isatty():
+            before = "\n" if below else CLEAR_LINE if self.watched else ""
+            self.say(before + text)
 
     def finish(self) -> None:
         """Hand everything printed to the operating system.

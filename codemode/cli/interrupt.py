@@ -35,14 +35,14 @@ class Interrupt:
     """What has arrived so far.
 
     Args:
-        tell: Shows a person a line about what is being waited for; None where nobody watches.
+        tell: Shows a person who watches a line about what is being waited for.
 
     Attributes:
         abort: Fires on the first signal.
         number: The first signal, or None.
     """
 
-    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
         self.abort = AbortSignal()
         self.number: int | None = None
         self._tell = tell
@@ -72,20 +72,16 @@ class Interrupt:
         """Take note of the first signal."""
         self.number = number
         self.abort.abort(self.words)
-        self._say(f"{self.words}; stopping, and waiting for calls that have begun")
+        self._tell(f"codemode: {self.words}; stopping, and waiting for calls that have begun")
 
     def second(self) -> None:
         """Take note of another one."""
         if self._account is not None:
             self._account.deadline = trio.current_time() + LAST_WAIT_SECONDS
-            self._say(
-                f"still waiting, {LAST_WAIT_SECONDS:g} s at most;"
+            self._tell(
+                f"codemode: still waiting, {LAST_WAIT_SECONDS:g} s at most;"
                 " once more leaves at once, without a word on what was done"
             )
-
-    def _say(self, text: str) -> None:
-        if self._tell is not None:
-            self._tell(f"codemode: {text}")
 
 
 @contextlib.asynccontextmanager

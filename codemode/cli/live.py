@@ -56,10 +56,10 @@ class LiveView:
         self._ended += text.count("\n")
         self._open = not text.endswith("\n")
 
-    def say(self, text: str) -> None:
-        """Show a line about the command, on a line of its own."""
+    def tell(self, text: str) -> None:
+        """Show a person who watches a line about the command, on a line of its own."""
         self._clear()
-        self._console.say("\n" + text if self._open else text)
+        self._console.tell(text, below=self._open)
 
     async def redraw(self) -> None:
         """Keep the progress line up to date, for ever."""

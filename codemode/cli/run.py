@@ -51,8 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
         progress = ProgressLine(console.err, time.monotonic) if console.watched else None
         live = LiveView(console, progress)
-    tell = console.say if live is None else live.say
-    interrupt = Interrupt(tell if console.tells else None)
+    interrupt = Interrupt(console.tell if live is None else live.tell)
     with event_log(options.events, console) as log:
         outcome = trio.run(
             _run, options, console, source, description, toolset, settings, log, interrupt, progress, live

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     protected = [*mcp_files(options), *(Path(name) for name in (options.events, options.token_file) if name)]
     toolset = load_toolset(options, protected=protected)
-    interrupt = Interrupt()
+    interrupt = Interrupt(console.tell)
     with event_log(options.events, console) as log:
         if listener is None:
             trio.run(_serve_stdio, options, toolset, log, console, interrupt, descriptors, by_hand)

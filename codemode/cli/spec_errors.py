@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _OURS: Final = tuple(Path(str(package.__file__)).parent for package in (codemode, sandbox, tool_bindings))
-_INSTALLED: Final = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
+_SITE: Final = tuple(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
+_STANDARD: Final = (Path(sysconfig.get_path("stdlib")),)
 
 
 def raised_text(error: BaseException, function: object = None) -> str:
@@ -50,9 +51,10 @@ def _last_place(error: BaseException) -> tuple[str, int | None] | None:
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith("<") and not _is_under(frame.filename, _OURS)
     ]
-    # A SPEC may name an installed module, and then there is no other place.
-    own = [frame for frame in frames if not _is_under(frame[0], _INSTALLED)]
-    return next(reversed(own or frames), None)
+    own = [frame for frame in frames if not _is_under(frame[0], (*_SITE, *_STANDARD))]
+    # A SPEC may name an installed module, and then there is no place of the user's.
+    installed = [frame for frame in frames if _is_under(frame[0], _SITE)]
+    return next(reversed(own or installed), None)
 
 
 def _beginning(function: object) -> tuple[str, int] | None:

@@ -260,7 +260,7 @@ class HostFunction:
 
 
 _CALLS_PER_FRAME: Final = 32
-"""Of many calls that are made together. Arbitrary: enough for a frame to cost little, few enough to begin soon."""
+"""Of many calls made together. Arbitrary: enough for a frame to cost little, few enough to begin soon."""
 
 _MAX_UNSTARTED: Final = 256
 """Calls remembered for the "was never awaited" hint; a program may make millions. Arbitrary."""

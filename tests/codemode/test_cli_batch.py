@@ -478,8 +478,8 @@ def test_a_signal_while_an_old_output_is_being_read_changes_nothing(batch, tmp_p
     interrupts = []
 
     class Noted(Interrupt):
-        def __init__(self):
-            super().__init__()
+        def __init__(self, tell):
+            super().__init__(tell)
             interrupts.append(self)
 
     def interrupted(self, records=BatchOutput.records):

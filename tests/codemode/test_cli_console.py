@@ -53,6 +53,17 @@ def test_a_failing_standard_error_is_ignored():
     Console(io.StringIO(), Broken(errno.EIO)).say("lost")
 
 
+def test_a_person_is_told_over_a_line_of_progress_and_nobody_else_is_told_anything(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    terminal, pipe = Terminal(), io.StringIO()
+    Console(io.StringIO(), terminal).tell("stopping")
+    Console(io.StringIO(), terminal).tell("waiting", below=True)
+    monkeypatch.setenv("TERM", "dumb")
+    Console(io.StringIO(), terminal).tell("done")
+    Console(Terminal(), pipe).tell("nobody reads this")
+    assert ("\r\x1b[Kstopping\n\nwaiting\ndone\n", "") == (terminal.getvalue(), pipe.getvalue())
+
+
 def test_streams_that_were_closed_at_the_start_swallow_everything():
     console = Console(None, None)
     console.print("one")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from codemode.cli import main
+from codemode.cli import main, spec_errors
 from codemode.cli.status import CommandError
 from codemode.cli.toolset import load_toolset
 
@@ -178,6 +178,14 @@ def test_a_spec_that_raises_on_import_gives_one_line(folder, expected, source, s
         load(spec)
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_module_that_is_installed_is_named_where_no_file_of_the_user_is_to_blame(folder, monkeypatch):
+    monkeypatch.setattr(spec_errors, "_SITE", (folder,))
+    (folder / "bad.py").write_text("import json\njson.loads('{')")
+    sys.modules.pop("bad", None)
+    with pytest.raises(CommandError, match=r"raised JSONDecodeError: .* \(bad.py, line 2\)"):
+        load("bad:registry")
 
 
 def test_tools_of_the_same_name_clash_loudly(folder):

@@ -202,7 +202,8 @@ def test_serving_on_a_terminal_says_what_it_waits_for_and_how_to_end_it(start, f
         screen.process.send_signal(signal.SIGINT)
     status, drawn = screen.finish()
     assert 0 == status, drawn
-    assert 3 == drawn.count("\r\n")
+    assert (3 if by == "Ctrl-D" else 4) == drawn.count("\r\n")
+    assert ("stopping, and waiting for calls that have begun" in drawn) == (by == "Ctrl-C")
 
 
 @pytest.fixture

@@ -22,6 +22,19 @@ LIMITS = Limits(wall_seconds=200, compute_seconds=5, max_output_bytes=10_000, ma
 BROKEN = ("worker-exit", "the worker broke its protocol and was ended")
 
 
+class Anywhere:
+    """A placement that places nothing."""
+
+    def let_go(self):
+        pass
+
+    def settle(self):
+        pass
+
+    def wait_here(self, wait):
+        wait()
+
+
 class Peer:
     """The worker's end of a wire, and what a run asks of a worker process."""
 
@@ -30,6 +43,7 @@ class Peer:
         self.socket.setblocking(False)
         self.end.setblocking(False)
         self.killed = trio.Event()
+        self.placement = Anywhere()
 
     def kill(self):
         self.killed.set()

@@ -49,7 +49,7 @@ async def prepared(sandbox, *members):
     for _ in range(3):
         await sandbox.run(program("return 1", *members))
         await eventually(lambda: sandbox.statistics().parked == 1)
-    assert told() == [sandbox._offer]
+    assert told() == sandbox._offers[:1]
 
 
 async def test_a_worker_told_ahead_runs_programs_as_any_other_does():
@@ -67,6 +67,16 @@ async def test_what_the_last_two_runs_offered_is_told_and_a_single_run_decides_n
             await sandbox.run(program("return 1", *members))
             await eventually(lambda: sandbox.statistics().parked == 1)
             assert [None] == [worker.offer for worker in sandbox._pool._parked]
+
+
+async def test_what_programs_find_in_turns_is_recognised_and_not_kept_without_end():
+    async with sandbox_of() as sandbox:
+        for member in ("a", "b", "a", "c", "d", "e", "f"):
+            await sandbox.run(program("return 1", member))
+        kept = [offer.message for offer in sandbox._offers]
+        await sandbox.run(program("return 1", "d"))
+        assert sorted(kept) == sorted(offer.message for offer in sandbox._offers)
+        assert 4 == len(kept)
 
 
 async def test_a_program_is_never_given_to_a_worker_that_was_told_of_other_names():

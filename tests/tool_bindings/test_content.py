@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
@@ -59,6 +60,12 @@ class TestRenderJson:
     def test_atoms_and_empty_containers(self, value, expected):
         assert expected == render_json(value)
 
+    def test_a_text_of_a_subclass_is_written_as_a_text(self):
+        class Name(str):
+            __slots__ = ()
+
+        assert '{\n  "b": [\n    "x"\n  ]\n}' == render_json({"b": [Name("x")]})
+
     def test_a_huge_integer_is_exact(self):
         assert "1" + "0" * 5000 == render_json(10**5000)
 
@@ -88,6 +95,26 @@ class TestCut:
         assert text.endswith(tail)
         assert limit - 6 <= len(head.encode()) + len(tail.encode()) <= limit
         assert f"of {len(text.encode())} bytes" in notice
+
+    @pytest.mark.parametrize("limit", [40, 100, 1001, 4000])
+    @pytest.mark.parametrize(
+        "value",
+        [
+            [{"id": number, "name": "é" * (number % 7), "tags": [number, None]} for number in range(400)],
+            {f"key {number}": {"a": [1.5, {"b": True}], "c": {}} for number in range(400)},
+            [[[[[[number, "x"]]]]] for number in range(300)],
+            list(range(2_000)),
+            ["x" * 500] * 40,
+        ],
+    )
+    def test_a_cut_value_shows_both_ends_of_the_whole_text(self, value, limit):
+        whole = render_json(value)
+        head, tail = re.split("\n… \\(cut: .*\\) …\n", render_json(value, limit))
+        assert whole.startswith(head)
+        assert whole.endswith(tail)
+        # Up to half the limit each, but for the bytes of a character that would be cut in two.
+        assert limit - limit // 2 - len(head.encode()) in (0, 1)
+        assert limit // 2 - len(tail.encode()) in (0, 1)
 
     @pytest.mark.parametrize("limit", [20, 50, 1000])
     def test_what_fits_is_shown_whole(self, limit):
