@@ -9,6 +9,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from codemode.receipts import already_done
+from sandbox.next_steps import advised
 from sandbox.vocabulary import ABSENT, Failure, Outcome
 from tool_bindings.content import render_json, text_block
 from tool_bindings.results import ToolFailure, ToolResult
@@ -143,7 +144,7 @@ def _masked_call(call: CallRecord, masker: SecretMasker) -> CallRecord:
 def _policy_failure(result: ToolFailure) -> Failure:
     info = result.error.info
     aborted = info is not None and info.code in _ABORT_CODES
-    return Failure("abort" if aborted else "policy", result.error.message)
+    return advised(Failure("abort" if aborted else "policy", result.error.message))
 
 
 def active_walls(steps: tuple[StepReport, ...]) -> tuple[str, ...]:

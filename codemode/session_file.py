@@ -14,14 +14,12 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final, Self
 
+from codemode.private_file import OPEN_FLAGS, Refusal, open_locked, reason
 from codemode.session_events import SessionFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-_OPEN_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""No link is followed, and a named pipe somebody put there does not make the open wait."""
 
 _TAIL_CHUNK: Final = 64 * 1024
 """Bytes read at a time while looking for the last line end. Arbitrary."""
@@ -48,7 +46,8 @@ class LogFile:
         Raises:
             SessionFileError: It is not a regular file, cannot be written, or another process writes it.
         """
-        return cls(path, _open_locked(path))
+        in_use = f"the event log {str(path)!r} is being written by another run; give this one its own file"
+        return cls(path, open_locked(path, Refusal(SessionFileError, "cannot write events to", path, in_use)))
 
     def cut_torn_line(self) -> int:
         """Remove what follows the last line end, left by a write that never finished; return its length."""
@@ -96,7 +95,7 @@ class LogFile:
         """
         fresh = self.path.with_name(f"{self.path.name}.new")
         fresh.unlink(missing_ok=True)
-        descriptor = os.open(fresh, _OPEN_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(fresh, OPEN_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _write_all(descriptor, first_line)
@@ -165,11 +164,6 @@ def open_regular(path: Path) -> Iterator[Iterator[bytes]]:
         os.close(descriptor)
 
 
-def reason(error: OSError) -> str:
-    """Return the operating system's words for an error, without path and number."""
-    return error.strerror or type(error).__name__
-
-
 def _number(path: Path) -> int:
     return int(path.name.rpartition(".")[2])
 
@@ -188,43 +182,3 @@ def _end_of_last_line(descriptor: int, size: int) -> int:
             return start + found + 1
         end = start
     return 0
-
-
-def _open_locked(path: Path) -> int:
-    while True:
-        descriptor = _open_or_create(path)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise SessionFileError(f"cannot write events to {str(path)!r}: it is not a regular file")
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A writer that rotated between our open and our lock has put another file under this name.
-            if os.path.samestat(os.fstat(descriptor), path.stat(follow_symlinks=False)):
-                return descriptor
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise SessionFileError(
-                f"the event log {str(path)!r} is being written by another run; give this one its own file"
-            ) from error
-        except FileNotFoundError:
-            os.close(descriptor)
-            continue
-        except OSError as error:
-            os.close(descriptor)
-            raise SessionFileError(f"cannot lock the event log {str(path)!r}: {reason(error)}") from error
-        except SessionFileError:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-
-
-def _open_or_create(path: Path) -> int:
-    try:
-        return os.open(path, _OPEN_FLAGS | os.O_CREAT, 0o600)
-    except FileNotFoundError as error:
-        raise SessionFileError(
-            f"cannot write events to {str(path)!r}: the directory {str(path.parent)!r} does not exist"
-        ) from error
-    except OSError as error:
-        # ELOOP here means the last part of the path is a link, which is never followed.
-        what = "it is a symbolic link" if path.is_symlink() else reason(error)
-        raise SessionFileError(f"cannot write events to {str(path)!r}: {what}") from error

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from codemode import session_replay
+from codemode.private_file import reason
 from codemode.session_events import (
     APPEND,
     DISPATCH_END,
@@ -36,7 +37,7 @@ from codemode.session_events import (
     SessionOrderError,
     problem_with,
 )
-from codemode.session_file import LogFile, read_lines, reason
+from codemode.session_file import LogFile, read_lines
 from codemode.session_order import SessionState
 from codemode.session_repair import closers
 from sandbox.values import decode, encode, snapshot_frozen

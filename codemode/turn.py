@@ -5,8 +5,10 @@ Knows: the order of these events and what goes into them. Does not know: how the
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
+from codemode.session_events import SessionOrderError
 from sandbox import values
 from sandbox.values import NotJsonError
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from codemode.session_log import Draft
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.results import ToolResult
+
+_logger = logging.getLogger(__name__)
 
 
 class Turn:
@@ -95,10 +99,20 @@ class Turn:
             return
         self._record(said)
         for context in result.additional_contexts:
-            if isinstance(context, dict):
-                # What a tool made up is looked into.
-                self._sink.emit("user/message", context, surface=True)
+            self._add(context)
         self._record(*ends)
+
+    def _add(self, context: Any) -> None:
+        """Record a message that a tool or a policy made up; leave out what is none."""
+        problem: object = "it is no object"
+        if isinstance(context, dict):
+            try:
+                self._sink.emit("user/message", context, surface=True)
+            except SessionOrderError as error:
+                problem = error
+            else:
+                return
+        _logger.warning("%s added no user message to the conversation: %s", self._name, problem)
 
     def _result_data(self, result: ToolResult | None) -> dict[str, Any]:
         data: dict[str, Any] = {**self._annotation}

@@ -20,7 +20,15 @@ else:
     # of every module that annotates with it, and fail there.
     JsonValue = Annotated[Any, "JSON value"]
 
-__all__ = ["FrozenDict", "FrozenList", "JsonValue", "frozen_dict", "frozen_list"]
+__all__ = [
+    "FrozenDict",
+    "FrozenList",
+    "JsonValue",
+    "frozen_dict",
+    "frozen_dicts",
+    "frozen_list",
+    "frozen_rows",
+]
 
 _T = TypeVar("_T", bound=type)
 

@@ -26,6 +26,7 @@ from sandbox import endings, values, wire
 from sandbox.errors import WireProtocolError
 from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
+from sandbox.next_steps import advised
 from sandbox.vocabulary import (
     ABSENT,
     Failure,
@@ -338,6 +339,7 @@ class Run:
             value = ABSENT
             if not self._ledger.admits_message(failure.message):
                 failure = Failure("output-limit", self._ledger.make_room_for_message(), hint=failure.hint)
+        failure = None if failure is None else advised(failure)
         return Outcome(self._ledger.lines, usage, value, failure, hint)
 
     # ---- frames from the worker

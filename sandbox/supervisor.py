@@ -16,6 +16,7 @@ import trio
 from sandbox.errors import ClosedSandboxError, SandboxBusyError, UnsupportedPlatformError
 from sandbox.launch import Walls
 from sandbox.limits import WorkerBudget
+from sandbox.next_steps import advised
 from sandbox.nursery import open_background_nursery
 from sandbox.pool import WorkerPool
 from sandbox.run import LogListener, Run, Stop, StuckCallListener
@@ -364,7 +365,7 @@ def _log_stuck_call(call: HostCall, seconds: float) -> None:
 
 
 def _unstarted(failure: Failure) -> Outcome:
-    return Outcome((), Usage(0.0, 0.0, 0, 0), failure=failure)
+    return Outcome((), Usage(0.0, 0.0, 0, 0), failure=advised(failure))
 
 
 def _refuse_source(source: str, limits: Limits) -> Failure | None:

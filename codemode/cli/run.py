@@ -134,7 +134,12 @@ def _bounded(record: dict[str, Any]) -> dict[str, Any]:
         return record
     del record["result"]
     message = f"the result is nested {depth} levels deep; --json gives at most {MAX_DEPTH}"
-    return {**record, "ok": False, "error": {"kind": "invalid-output", "message": message}}
+    error = {
+        "kind": "invalid-output",
+        "message": message,
+        "hint": "return lists and dicts that are less deep",
+    }
+    return {**record, "ok": False, "error": error}
 
 
 def _show_text(outcome: RunOutcome, console: Console, shown: int) -> None:

@@ -10,6 +10,7 @@ from asyncio import events
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sandbox import fences, values, wire
+from sandbox.diagnostics import place_in
 from sandbox.policy import ProgramRefusedError, ProgramResult
 from sandbox.preflight.idle import idle_hint
 from sandbox.preflight.spaces import Parameters
@@ -139,12 +140,14 @@ class Stage:
         try:
             code, entry_name = self._compile()
         except ProgramRefusedError as refused:
-            return _done({"failure": _refusal(refused)})
+            return _done({"failure": _refusal(refused, self._source)})
         try:
             names = self._globals
-            certain = self._language.certain_errors(self._source, self._around)
+            # A run leaves imports until they are executed; a check executes nothing.
+            judges_imports = names if self._check_only else None
+            certain = self._language.certain_errors(self._source, self._around, judges_imports)
             if certain:
-                return _done({"failure": _foreseen(certain)})
+                return _done({"failure": _foreseen(certain, self._source)})
             if self._check_only:
                 return _done(self._with_hint({}))
             exec(code, names)  # noqa: S102  # the policy's output, which is what this process is for
@@ -239,7 +242,7 @@ class Stage:
         return body
 
 
-def _foreseen(errors: list[CertainError]) -> dict[str, Any]:
+def _foreseen(errors: list[CertainError], source: str) -> dict[str, Any]:
     first = errors[0]
     lines = [f"{first.error_type}: {first.message}"]
     lines += [
@@ -252,12 +255,13 @@ def _foreseen(errors: list[CertainError]) -> dict[str, Any]:
         "errorType": first.error_type,
         "line": first.line,
         "hint": first.hint,
+        "traceback": [list(place_in(source, first.line))],
     }
 
 
-def _refusal(refused: ProgramRefusedError) -> dict[str, Any]:
+def _refusal(refused: ProgramRefusedError, source: str) -> dict[str, Any]:
     first = refused.refusals[0]
-    lines = [f"{refused.error_type}: {first.message}"]
+    lines = [f"{refused.error_type}: {first.message} (column {first.column})"]
     lines += [str(refusal) for refusal in refused.refusals[1:]]
     return {
         "kind": "policy",
@@ -265,6 +269,7 @@ def _refusal(refused: ProgramRefusedError) -> dict[str, Any]:
         "errorType": refused.error_type,
         "line": first.line,
         "hint": first.hint,
+        "traceback": [list(place_in(source, first.line))],
     }
 
 

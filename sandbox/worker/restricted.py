@@ -91,13 +91,31 @@ def surroundings(
     )
 
 
-def certain_errors(source: str, around: Surroundings) -> list[CertainError]:
-    """Return what in a program must fail."""
+def certain_errors(
+    source: str, around: Surroundings, judges_imports: Mapping[str, Any] | None
+) -> list[CertainError]:
+    """Return what in a program must fail.
+
+    Args:
+        source: The program.
+        around: What it finds when it starts.
+        judges_imports: Its globals, for judging its imports as well; None leaves those to the run.
+    """
 
     def advise(name: str, bound: frozenset[str], is_key: bool) -> str | None:
         return advice.unknown_name(name, bound, around, is_key=is_key)
 
-    return finder.certain_errors(source, around.names, around.spaces, advise)
+    def why_not_importable(module: str, wanted: tuple[str, ...], level: int) -> str | None:
+        assert judges_imports is not None, "it is not asked otherwise"
+        try:
+            # The program's own import, which gives nothing but our facades.
+            judges_imports["__builtins__"]["__import__"](module, None, None, wanted, level)
+        except ImportError as error:
+            return str(error)
+        return None
+
+    judge = None if judges_imports is None else why_not_importable
+    return finder.certain_errors(source, around.names, around.spaces, advise, judge)
 
 
 @functools.cache

@@ -29,7 +29,7 @@ async def test_a_certain_error_stops_the_program_before_its_first_call(registry)
         outcome.calls,
     )
     text = outcome.content[0]["text"]
-    assert 'tools.add: it has no argument "c"; the required argument "b" is missing\n  line 2\n' in text
+    assert 'the required argument "b" is missing\n  line 2, in <module>: await tools.add(a=1, c=2)\n' in text
     assert "Hint: the tool is: add(*, a: int, b: int) -> int\n" in text
     assert "Also:\nline 3: unknown tool 'serch'. Did you mean tools.search" in text
     assert text.endswith("Nothing was run.")
@@ -70,6 +70,34 @@ async def test_check_judges_and_runs_nothing(registry):
     assert ("SyntaxError", 1) == (broken.error_type, broken.line)
     assert "unknown tool 'add'" in certain.message
     assert None is doubtful
+
+
+async def test_check_judges_imports_which_a_run_leaves_until_they_are_executed(registry):
+    source = "print(1)\nimport json\nimport os\nfrom math import nope"
+    async with open_service(registry) as service:
+        certain = await service.check(source)
+        ran = await service.run_code(source)
+        caught = await service.check("try:\n    import os\nexcept ImportError:\n    pass")
+    assert ("ImportError", 3) == (certain.error_type, certain.line)
+    first, second = certain.message.splitlines()
+    assert ("exception", ["1"], first) == (ran.failure.kind, ran.logs, ran.failure.message)
+    assert second.startswith("line 4: cannot import name 'nope' from 'math'")
+    assert None is caught
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "text", "source"),
+    [
+        (2, "f", "return x.__class__", "def f(x):\n    return x.__class__"),
+        (1, "<module>", "return (1", "return (1"),
+        (2, "<module>", "await tools.nope()", "x = 1\nawait tools.nope()"),
+        (3, "<module>", "y", "```python\nx = 1\ny\n```"),
+    ],
+)
+async def test_what_is_refused_shows_the_line_it_is_refused_for(registry, line, function, text, source):
+    async with open_service(registry) as service:
+        failure = (await service.run_code(source)).failure
+    assert ("policy", line, ((line, function, text),)) == (failure.kind, failure.line, failure.traceback)
 
 
 async def test_check_takes_what_a_run_takes(registry):

@@ -11,7 +11,7 @@ import pytest
 from codemode import SessionLog, open_service, session_file
 from codemode.session_events import SessionLogError
 from sandbox.values import thaw
-from tool_bindings import ToolRegistry
+from tool_bindings import ToolRegistry, ToolRunContext
 
 pytestmark = pytest.mark.needs_linux
 BEGINNING = ["turn/start", "step/start", "assistant/message", "tool/call"]
@@ -30,6 +30,30 @@ async def test_the_turn_is_recorded_before_the_first_call_of_the_program():
     # The call's own start is the fifth.
     assert (True, 5) == (outcome.ok, outcome.result)
     assert BEGINNING == [event["type"] for event in events[:4]]
+
+
+@pytest.mark.parametrize("how", ["run", "call"])
+@pytest.mark.parametrize(
+    ("problem", "context"), [("no valid `data.id`", {"role": "user"}), ("it is no object", "text")]
+)
+async def test_a_message_of_another_shape_is_left_out_and_the_turn_is_closed(how, problem, context, caplog):
+    registry = ToolRegistry()
+
+    @registry.tool
+    async def odd(run: ToolRunContext) -> int:
+        run.defer_context(context)
+        return 1
+
+    with SessionLog.in_memory() as log:
+        async with open_service(registry, session_log=log) as service:
+            if how == "run":
+                assert 1 == (await service.run_code("return await tools.odd()")).result
+            else:
+                assert 1 == (await service.call("odd", {})).value
+        types = [event["type"] for event in log.events()]
+    assert ["tool/result", "step/end", "turn/end"] == types[-3:]
+    assert "added no user message to the conversation: " in caplog.text
+    assert problem in caplog.text
 
 
 async def test_the_turn_is_recorded_before_a_policy_is_asked():

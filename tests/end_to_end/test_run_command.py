@@ -136,6 +136,7 @@ def test_a_result_that_is_too_deep_for_json_readers_is_named(codemode):
     outcome = json.loads(out)
     assert (1, "invalid-output") == (status, outcome["error"]["kind"])
     assert "501 levels deep; --json gives at most 500" in outcome["error"]["message"]
+    assert "return lists and dicts that are less deep" == outcome["error"]["hint"]
     assert "result" not in outcome
 
 
@@ -145,13 +146,14 @@ def test_exact_integers_and_lone_surrogates_come_out_of_json(codemode):
     assert "-0.0" in out
 
 
-@pytest.mark.parametrize(("option", "value", "code", "kind"), [
-    ("--compute-seconds", "0.3", "while True: pass", "timeout"),
-    ("--max-output-bytes", "50", "print('x' * 100)", "output-limit"),
+@pytest.mark.parametrize(("option", "value", "code", "kind", "hint"), [
+    ("--compute-seconds", "0.3", "while True: pass", "timeout", "do less work in Python itself"),
+    ("--max-output-bytes", "50", "print('x' * 100)", "output-limit", "print and return less"),
 ])  # fmt: skip
-def test_limits_given_on_the_command_line_hold(codemode, option, value, code, kind):
+def test_limits_given_on_the_command_line_hold(codemode, option, value, code, kind, hint):
     status, out, _ = codemode("run", "--json", option, value, "-c", code)
-    assert (1, kind) == (status, json.loads(out)["error"]["kind"])
+    error = json.loads(out)["error"]
+    assert (1, kind, hint) == (status, error["kind"], error["hint"].partition(":")[0])
 
 
 def test_allow_leaves_a_program_nothing_else(codemode, folder):
@@ -208,7 +210,7 @@ def test_check_names_what_is_bound_to_fail_and_runs_nothing(codemode, folder):
     assert (1, "") == (status, out)
     first, *_, last = err.splitlines()
     assert first.startswith("bound to fail: AttributeError: unknown tool 'raed'. Did you mean tools.read?")
-    assert last.startswith("  line 2")
+    assert "  line 2, in <module>: await tools.raed(file_path='a')" == last
     status, out, err = codemode("check", "-c", "def f(x):\n    return x.__class__\ny.__dict__")
     assert (1, "") == (status, out)
     assert err.startswith('bound to fail: PolicyError: the attribute "__class__" cannot be read')
@@ -216,6 +218,12 @@ def test_check_names_what_is_bound_to_fail_and_runs_nothing(codemode, folder):
     assert err.endswith("\nHint: use type(obj), or type(obj).__name__ for the name\n")
     # Nothing was to be run, so nothing is said of a run.
     assert "run" not in err
+    assert "(column 12)\n  line 2, in f: return x.__class__\n" in err
+    status, out, err = codemode("check", "-c", "import os")
+    assert (1, "") == (status, out)
+    expected = "bound to fail: ImportError: No module named 'os' here: programs have no file system"
+    assert err.startswith(expected)
+    assert err.endswith("\n  line 1, in <module>: import os\n")
     status, out, _ = codemode("check", "--json", "-c", "return (")
     assert (1, False, "policy") == (status, json.loads(out)["ok"], json.loads(out)["error"]["kind"])
 
