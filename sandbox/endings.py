@@ -31,6 +31,30 @@ def compute_message(limits: Limits) -> str:
     return f"{COMPUTE} ({milliseconds}ms busy); the limit is compute_seconds={limits.compute_seconds:g}"
 
 
+def run_bytes_message(limits: Limits) -> tuple[str, str]:
+    """Say that a program moved too much, and what to do."""
+    return (
+        f"calls and results of this run passed {limits.max_run_bytes} bytes; the limit is max_run_bytes",
+        "move less through the program: ask tools for less at a time",
+    )
+
+
+def calls_message(limits: Limits) -> tuple[str, str]:
+    """Say that a program made too many calls, and what to do."""
+    return (
+        f"the program made more than {limits.max_calls} calls; the limit is max_calls",
+        "do more per call, or split the work over several runs",
+    )
+
+
+def digits_message(digits: int) -> str:
+    """Say that a program sent integers that would take too long to read."""
+    return (
+        f"the program sent integers of {digits} digits together; the limit is"
+        f" {wire.MAX_LONG_DIGITS} digits: send such a number as text, for example hex(n)"
+    )
+
+
 def exit_failure(status: int | None, limits: Limits) -> Failure:
     """Say why a worker ended without a word."""
     if status is None:

@@ -23,6 +23,12 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from sandbox import endings, values, wire
+from sandbox.answers import (
+    error_message,
+    require_bounded_arguments,
+    result_message,
+    too_many_pending_message,
+)
 from sandbox.errors import WireProtocolError
 from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
@@ -41,6 +47,7 @@ from sandbox.vocabulary import (
 
 if TYPE_CHECKING:
     from sandbox.limits import Limits
+    from sandbox.stop import Stop
     from sandbox.values import JsonValue
     from sandbox.workers import Worker
 
@@ -59,15 +66,12 @@ _UNITS_PER_BRIEF_WAIT: Final = 8
 _BRIEF_WAIT_MILLISECONDS: Final = 1
 """Longest time a reader keeps other tasks waiting for a frame that is about to come; the least poll knows."""
 _CALL_START: Final = [wire.CALL]
-_RESULT: Final = b'["%b",%%d,%%b]' % wire.RESULT.encode()
 _QUICK_SECONDS: Final = 0.0005
 """A program that answers within this is waited for briefly the next time. Arbitrary: a few times what the
 next call of a loop takes."""
-
 _MOMENT_SECONDS: Final = 0.001
 """How long a run is waited for without giving way to other tasks when it has just begun. Arbitrary: what a
 program that does nearly nothing takes."""
-_PLAIN: Final = (wire.Log, wire.Done)
 _SHORTEST_GRACE_SECONDS: Final = 0.01
 """Least time between two reports of a stuck call, so that a grace of 0 is no busy loop. Arbitrary."""
 
@@ -76,31 +80,6 @@ _logger = logging.getLogger("sandbox")
 LogListener = Callable[[str], None]
 StuckCallListener = Callable[[HostCall, float], None]
 """Gets a call whose function goes on after its run has ended, and for how many seconds by now."""
-
-
-class Stop:
-    """Asks a run to end from outside, with a reason. One per run; safe to ask twice."""
-
-    __slots__ = ("_listener", "reason", "requested")
-
-    def __init__(self) -> None:
-        self.requested = False
-        self.reason = ""
-        self._listener: Callable[[], None] | None = None
-
-    def request(self, reason: str) -> None:
-        """End the run; it settles as `abort` with this reason."""
-        if not self.requested:
-            self.requested = True
-            self.reason = reason
-            if self._listener is not None:
-                self._listener()
-
-    def listen(self, listener: Callable[[], None] | None) -> None:
-        """Call `listener` when somebody asks, in place of an earlier one. For the supervisor."""
-        self._listener = listener
-        if self.requested and listener is not None:
-            listener()
 
 
 class Run:
@@ -237,25 +216,17 @@ class Run:
             except ConnectionResetError:
                 return  # Which the reader will see, too.
             self._received_bytes += len(data)
-            messages = self._plain_messages(data)
+            payload = self._frames.only_payload(data)
+            messages = None
+            if payload is not None and len(payload) <= _UNIT_BYTES:
+                messages = wire.plain_messages(payload)
             if messages is None:
                 self._frames.feed(data)
                 return
+            self._frame_bytes = len(data)
             for message in messages:
                 if await self._act(message):
                     return
-
-    def _plain_messages(self, data: bytes) -> list[wire.FromWorker] | None:
-        """Return the messages of received bytes that are one short frame of text and a program's end."""
-        payload = self._frames.only_payload(data)
-        if payload is None or len(payload) > _UNIT_BYTES:
-            return None
-        try:
-            messages = list(map(wire.parse_message, wire.decode_payload(payload)))
-        except WireProtocolError:
-            return None
-        self._frame_bytes = len(payload)
-        return messages if all(isinstance(message, _PLAIN) for message in messages) else None
 
     # ---- what ends a run
 
@@ -444,11 +415,7 @@ class Run:
     async def _decode_in_thread(self, payload: bytes) -> list[Any]:
         digits = await trio.to_thread.run_sync(wire.long_digits, payload)
         if digits > wire.MAX_LONG_DIGITS:
-            self._fail(
-                "invalid-output",
-                f"the program sent integers of {digits} digits together; the limit is"
-                f" {wire.MAX_LONG_DIGITS} digits: send such a number as text, for example hex(n)",
-            )
+            self._fail("invalid-output", endings.digits_message(digits))
             return []
         return await trio.to_thread.run_sync(wire.decode_payload, payload)
 
@@ -460,7 +427,7 @@ class Run:
                 self._charge(len(payload))
                 break
         if len(payload) > self._limits.max_call_bytes:
-            self._refuse_large_arguments(messages)
+            require_bounded_arguments(messages, self._limits)
         return iter(messages)
 
     async def _size(self, value: JsonValue) -> int:
@@ -478,12 +445,7 @@ class Run:
     def _charge(self, count: int) -> None:
         self._run_bytes += count
         if self._run_bytes > self._limits.max_run_bytes:
-            self._fail(
-                "call-limit",
-                f"calls and results of this run passed {self._limits.max_run_bytes} bytes;"
-                " the limit is max_run_bytes",
-                hint="move less through the program: ask tools for less at a time",
-            )
+            self._fail("call-limit", *endings.run_bytes_message(self._limits))
             self._over = True
 
     async def _act(self, message: wire.FromWorker) -> bool:
@@ -538,9 +500,9 @@ class Run:
         try:
             value = await await_noticing(answer, hand_over)
         except HostFunctionError as error:
-            reply = _error_message(call.id, str(error))
+            reply = error_message(call.id, str(error))
         else:
-            reply = self._result_message(call, value)
+            reply = result_message(call, value, self._limits)
         finally:
             del self._calls[call.id]
             if self._stuck is not None and not self._calls:
@@ -564,26 +526,16 @@ class Run:
             return None
         # Refused calls count as well: refusing is work, and each makes a reply.
         if self._calls_seen >= self._limits.max_calls:
-            self._fail(
-                "call-limit",
-                f"the program made more than {self._limits.max_calls} calls; the limit is max_calls",
-                hint="do more per call, or split the work over several runs",
-            )
+            self._fail("call-limit", *endings.calls_message(self._limits))
             self._over = True
             return None
         self._calls_seen += 1
         namespace = self._namespaces.get(call.namespace)
         if namespace is None or call.member not in namespace.members:
-            self._post(_error_message(call.id, f'unknown binding "{call.namespace}.{call.member}"'))
+            self._post(error_message(call.id, f'unknown binding "{call.namespace}.{call.member}"'))
             return None
         if len(self._calls) >= self._limits.max_pending_calls:
-            self._post(
-                _error_message(
-                    call.id,
-                    f"{self._limits.max_pending_calls} calls are waiting for their results already;"
-                    " the limit is max_pending_calls: await some before making more",
-                )
-            )
+            self._post(too_many_pending_message(call, self._limits))
             return None
         request = HostCall(
             call.id, call.namespace, call.member, call.arguments, call.line, scope, self._hold_wall
@@ -591,21 +543,10 @@ class Run:
         try:
             answer = namespace.function(request)
         except HostFunctionError as error:
-            self._post(_error_message(call.id, str(error)))
+            self._post(error_message(call.id, str(error)))
             return None
         self._calls_started += 1
         return request, answer
-
-    def _refuse_large_arguments(self, messages: list[Any]) -> None:
-        """Answer calls whose arguments are over the bound; our worker refuses them by itself."""
-        for index in range(len(messages) - 1, -1, -1):
-            message = messages[index]
-            if type(message) is list and message[:1] == [wire.CALL]:
-                call = wire.parse_message(message)
-                assert isinstance(call, wire.Call)
-                size = len(values.encode(call.arguments))
-                if size > self._limits.max_call_bytes:
-                    raise WireProtocolError(f"a worker sent arguments of {size} bytes")
 
     def _abandon(self, call_id: int) -> None:
         request = self._calls.get(call_id)
@@ -613,16 +554,6 @@ class Run:
             request.abandon()
             if not self._namespaces[request.namespace].ends_calls:
                 request.cancel()
-
-    def _result_message(self, call: wire.Call, value: JsonValue) -> bytes:
-        encoded = values.encode(value)
-        if len(encoded) > self._limits.max_call_bytes:
-            return _error_message(
-                call.id,
-                f"the result of {call.member} has {len(encoded)} bytes of JSON; the limit is"
-                f" max_call_bytes={self._limits.max_call_bytes}: ask for less at a time",
-            )
-        return _RESULT % (call.id, encoded)
 
     # ---- frames to the worker
 
@@ -665,7 +596,3 @@ class Run:
         finally:
             self._sending = False
         self._flush()
-
-
-def _error_message(call_id: int, message: str) -> bytes:
-    return values.encode([wire.ERROR, call_id, message])

@@ -19,8 +19,9 @@ from sandbox.limits import WorkerBudget
 from sandbox.next_steps import advised
 from sandbox.nursery import open_background_nursery
 from sandbox.pool import WorkerPool
-from sandbox.run import LogListener, Run, Stop, StuckCallListener
+from sandbox.run import LogListener, Run, StuckCallListener
 from sandbox.run_message import Offer, run_message
+from sandbox.stop import Stop
 from sandbox.vocabulary import Failure, HostCall, Outcome, Program, SandboxSettings, Usage
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ class Sandbox:
         if worker is None:
             return None
         self._slots.acquire_nowait()
-        return Started(program, worker, self._send(worker, offer, program, limits))
+        unsent = self._send(worker, offer, program, limits, at_once=False)
+        return Started(program, worker, unsent)
 
     def give_up(self, started: Started) -> None:
         """End a program that was started and will not be run. Harmless when it was run."""
@@ -180,7 +182,7 @@ class Sandbox:
             self._running += 1
             try:
                 worker = await self._pool.take(WorkerBudget.of(limits), offer)
-                unsent = self._send(worker, offer, program, limits)
+                unsent = self._send(worker, offer, program, limits, at_once=True)
                 return await self._run(worker, unsent, program, limits, stop, on_log, on_accepted)
             finally:
                 self._note_end()
@@ -228,12 +230,23 @@ class Sandbox:
         offers.insert(0, offer)
         return offer
 
-    def _send(self, worker: Worker, offer: Offer, program: Program, limits: Limits) -> memoryview:
-        """Give a worker its program; return what is left to send."""
+    def _send(
+        self, worker: Worker, offer: Offer, program: Program, limits: Limits, *, at_once: bool
+    ) -> memoryview:
+        """Give a worker its program; return what is left to send.
+
+        Args:
+            worker: The worker.
+            offer: What the program finds.
+            program: The program.
+            limits: Its bounds.
+            at_once: Whether it is waited for at once, as opposed to when the host has done something else.
+        """
         for other in self._workers:
             other.placement.let_go()
         self._workers.add(worker)
-        unsent = worker.send_program(offer, run_message(program, limits), is_alone=self._is_alone())
+        steps_aside = not at_once and self._is_alone()
+        unsent = worker.send_program(offer, run_message(program, limits), steps_aside=steps_aside)
         self._pool.replace_soon()
         return unsent
 

@@ -2,7 +2,7 @@
 
 A frame is a little-endian 32-bit length and that many bytes of JSON: a list of messages.
 A message is a list whose first item names it. The vocabulary below is the only place where
-either side spells those names.
+either side spells those names. Large results, which only the host sends, have a form of their own: `packed`.
 
     supervisor -> worker   prepare, run, result, error
     worker -> supervisor   ready, call, cancel, log, done
@@ -218,6 +218,15 @@ def parse_message(message: Any) -> FromWorker:
     if parse is None:
         raise WireProtocolError("a message has an unknown name")
     return parse(message)
+
+
+def plain_messages(payload: bytes) -> list[FromWorker] | None:
+    """Return the messages of a frame that holds printed text and a program's end only; None for any other."""
+    try:
+        messages = list(map(parse_message, decode_payload(payload)))
+    except WireProtocolError:
+        return None
+    return messages if all(isinstance(message, (Log, Done)) for message in messages) else None
 
 
 def _parse_ready(message: list[Any]) -> Ready:

@@ -140,16 +140,16 @@ class Worker:
             except BlockingIOError:
                 await trio.lowlevel.wait_writable(self.socket)
 
-    def send_program(self, offer: Offer, message: bytes, *, is_alone: bool) -> memoryview:
+    def send_program(self, offer: Offer, message: bytes, *, steps_aside: bool) -> memoryview:
         """Send the program, as far as it can be sent without waiting; return what is left to send.
 
         Args:
             offer: What the program finds.
             message: Its `run` message.
-            is_alone: Whether no other worker has a program now.
+            steps_aside: Whether both have something to do now, and nobody else.
         """
         is_prepared = self.offer is offer
-        if is_prepared and is_alone:
+        if is_prepared and steps_aside:
             # One that was not has been in nobody's plans, as in a process that runs a single program.
             self.placement.step_aside()
         if self._meter is not None:

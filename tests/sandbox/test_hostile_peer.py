@@ -15,7 +15,8 @@ import trio.testing
 
 from sandbox import wire
 from sandbox.limits import Limits
-from sandbox.run import Run, Stop
+from sandbox.run import Run
+from sandbox.stop import Stop
 from sandbox.vocabulary import ABSENT, Namespace, Program
 
 LIMITS = Limits(wall_seconds=200, compute_seconds=5, max_output_bytes=10_000, max_call_bytes=10_000)
