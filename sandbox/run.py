@@ -33,6 +33,7 @@ from sandbox.errors import WireProtocolError
 from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
 from sandbox.next_steps import advised
+from sandbox.outgoing import Outgoing
 from sandbox.vocabulary import (
     ABSENT,
     Failure,
@@ -132,8 +133,7 @@ class Run:
         self._calls_started = 0
         self._cancels_seen = 0
         self._last_call_id = 0
-        self._outgoing: list[bytes] = []
-        self._sending = False
+        self._outgoing = Outgoing(worker.socket)
         self._stuck: trio.CancelScope | None = None
         self._deadline = math.inf
         self._holds = 0
@@ -175,10 +175,10 @@ class Run:
                 self._finish()
             else:
                 async with trio.open_nursery() as self._tasks:
+                    self._outgoing.tasks = self._tasks
                     try:
                         if unsent:
-                            self._sending = True
-                            self._tasks.start_soon(self._send_rest, unsent)
+                            self._outgoing.send_later(unsent)
                         self._tasks.start_soon(self._read, iter(()))
                         self._deadline = began + self._limits.wall_seconds
                         await self._wait_ended()
@@ -272,10 +272,9 @@ class Run:
 
     def _finish(self) -> None:
         """Kill the worker, give up its calls, let the readers go."""
-        self._over = True
+        self._end_service()
         self._worker.kill()
-        self._outgoing.clear()
-        if self._done is None or self._sending:
+        if self._done is None or self._outgoing.is_sending:
             # Somebody waits for the wire. Whoever has heard the end of the program is done with reading.
             trio.lowlevel.notify_closing(self._worker.socket)
         for call_id in tuple(self._calls):
@@ -345,7 +344,7 @@ class Run:
                             return
                     elif await self._act(parsed) or self._over:
                         return
-                self._flush()
+                self._outgoing.flush()
                 payload = await self._next_payload()
                 if payload is None:
                     break
@@ -404,7 +403,7 @@ class Run:
         run, while its program answers at once, and every few frames other tasks have their turn.
         """
         self._units += _UNITS_PER_BRIEF_WAIT
-        self._is_quick = self._is_alone() and not self._sending
+        self._is_quick = self._is_alone() and not self._outgoing.is_sending
         if not self._is_quick or self._units > _UNITS_PER_TURN:
             return
         self._worker.placement.settle()
@@ -438,7 +437,7 @@ class Run:
     async def _rest(self) -> None:
         """Let other tasks run: a worker that sends without end must not stop the host."""
         self._units = 0
-        self._flush()
+        self._outgoing.flush()
         await trio.lowlevel.checkpoint()
         self._rested_at = time.perf_counter()
 
@@ -446,7 +445,7 @@ class Run:
         self._run_bytes += count
         if self._run_bytes > self._limits.max_run_bytes:
             self._fail("call-limit", *endings.run_bytes_message(self._limits))
-            self._over = True
+            self._end_service()
 
     async def _act(self, message: wire.FromWorker) -> bool:
         """Act on a message that is no call; returns whether this reader is done with reading."""
@@ -494,9 +493,10 @@ class Run:
         def hand_over() -> None:
             nonlocal handed_over
             handed_over = True
-            self._flush()
+            self._outgoing.flush()
             self._tasks.start_soon(self._read, rest)
 
+        reply: bytes | Iterator[bytes]
         try:
             value = await await_noticing(answer, hand_over)
         except HostFunctionError as error:
@@ -510,7 +510,10 @@ class Run:
         if request.cut_off and not handed_over:
             hand_over()  # The call cut itself off: nothing can be waited for in this task any more.
         if not self._over:
-            self._post(reply)
+            if isinstance(reply, bytes):
+                self._post(reply)
+            else:
+                self._post_parts(reply)
             if handed_over:
                 await self._flush_together()
         return handed_over
@@ -527,7 +530,7 @@ class Run:
         # Refused calls count as well: refusing is work, and each makes a reply.
         if self._calls_seen >= self._limits.max_calls:
             self._fail("call-limit", *endings.calls_message(self._limits))
-            self._over = True
+            self._end_service()
             return None
         self._calls_seen += 1
         namespace = self._namespaces.get(call.namespace)
@@ -558,41 +561,26 @@ class Run:
     # ---- frames to the worker
 
     def _post(self, message: bytes) -> None:
-        self._outgoing.append(message)
+        self._outgoing.messages.append(message)
         # Charged now: a worker that does not read must not make the host keep results without end.
         self._charge(len(message))
+
+    def _post_parts(self, parts: Iterator[bytes]) -> None:
+        """Post a large result, sending the first parts while the others are packed."""
+        for frame in parts:
+            self._outgoing.post_frame(frame)
+            self._charge(len(frame))
+            if self._over:
+                return
+            self._outgoing.flush()
 
     async def _flush_together(self) -> None:
         """Send what is posted; answers that are ready at the same moment leave in one frame."""
         if self._calls:
             await trio.lowlevel.cancel_shielded_checkpoint()
-        self._flush()
+        self._outgoing.flush()
 
-    def _flush(self) -> None:
-        """Send what is posted as one frame, as far as it can be sent without waiting."""
-        # Never wait for the worker here: one that sends and does not read would stop both.
-        if self._sending or self._over or not self._outgoing:
-            return
-        frame = wire.pack(self._outgoing)
-        self._outgoing.clear()
-        try:
-            sent = self._worker.socket.send(frame)
-        except BlockingIOError:
-            sent = 0
-        except (BrokenPipeError, ConnectionResetError):
-            return  # The worker is gone; the reader finds out why.
-        if sent < len(frame):
-            self._sending = True
-            self._tasks.start_soon(self._send_rest, memoryview(frame)[sent:])
-
-    async def _send_rest(self, rest: memoryview) -> None:
-        sock = self._worker.socket
-        try:
-            while rest:
-                await trio.lowlevel.wait_writable(sock)
-                rest = rest[sock.send(rest) :]
-        except (BrokenPipeError, ConnectionResetError, trio.ClosedResourceError):
-            return
-        finally:
-            self._sending = False
-        self._flush()
+    def _end_service(self) -> None:
+        """Begin no more calls, and answer none."""
+        self._over = True
+        self._outgoing.close()
