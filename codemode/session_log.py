@@ -262,13 +262,14 @@ class SessionLog:
         Only as `append_dispatch`.
 
         Args:
-            drafts: The events. The caller vouches for it that each has the shape of its type.
+            drafts: The events.
 
         Returns:
             The seq of the last one.
 
         Raises:
-            SessionOrderError: One of them cannot stand here; those before it are recorded.
+            SessionOrderError: One of them has not the shape of its type, or cannot stand here; those before
+                it are recorded.
         """
         file = self._file
         assert file is not None, "a log that only writes has a file"
@@ -289,6 +290,8 @@ class SessionLog:
                     event["surfaceOp"] = APPEND
                 if sources is not None:
                     event["sourceEventSeqs"] = sources
+                if (problem := problem_with(event)) is not None:
+                    raise SessionOrderError(f"the event to append {problem}")
                 state.accept(event)
                 events.append(event)
         finally:

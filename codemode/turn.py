@@ -27,14 +27,15 @@ class Turn:
     Args:
         sink: Where events go.
         call_id: The call's id.
-        name: The tool's name.
+        name: The tool, as the caller named it.
         arguments: What the caller sent; need not be JSON.
     """
 
-    def __init__(self, sink: EventSink, call_id: str, name: str, arguments: object) -> None:
+    def __init__(self, sink: EventSink, call_id: str, name: object, arguments: object) -> None:
         self._sink = sink
         self._call_id = call_id
-        self._name = name
+        # Whoever calls may have sent anything for a name; the pipeline refuses it, and the log says so.
+        self._name = name if isinstance(name, str) and name else repr(name)
         self._arguments = arguments
         self._step: dict[str, int] = {}
         self._call_event = 0

@@ -225,7 +225,7 @@ class Run:
                 return
             self._frame_bytes = len(data)
             for message in messages:
-                if await self._act(message):
+                if await self._act(message) or self._failure is not None:
                     return
 
     # ---- what ends a run
@@ -370,8 +370,7 @@ class Run:
             try:
                 data = sock.recv(_RECEIVE_BYTES)
             except BlockingIOError:
-                if self._is_quick:
-                    self._wait_briefly()
+                if self._is_quick and self._wait_briefly():
                     continue
                 self._units = 0
                 takes_turns = self._had_one_call and self._is_alone()
@@ -396,20 +395,22 @@ class Run:
             await self._rest()
         return payload
 
-    def _wait_briefly(self) -> None:
+    def _wait_briefly(self) -> bool:
         """Wait a moment for the next frame without giving way to other tasks.
 
+        Returns whether it has waited; where it has not, the scheduler has to.
         Going through the scheduler for every frame would double what a short call costs. Only for the only
         run, while its program answers at once, and every few frames other tasks have their turn.
         """
         self._units += _UNITS_PER_BRIEF_WAIT
         self._is_quick = self._is_alone() and not self._outgoing.is_sending
         if not self._is_quick or self._units > _UNITS_PER_TURN:
-            return
+            return False
         self._worker.placement.settle()
         began = time.perf_counter()
         self._worker.placement.wait_here(self._look)
         self._is_quick = time.perf_counter() - began < _QUICK_SECONDS
+        return True
 
     async def _decode_in_thread(self, payload: bytes) -> list[Any]:
         digits = await trio.to_thread.run_sync(wire.long_digits, payload)

@@ -9,6 +9,7 @@ Use a signal from the thread that runs trio. From another thread go through
 
 from __future__ import annotations
 
+import operator
 import weakref
 from typing import TYPE_CHECKING, Protocol
 
@@ -34,15 +35,17 @@ class Cancellable(Protocol):
 class AbortSignal:
     """Fires at most once and stays fired."""
 
-    __slots__ = ("__weakref__", "_callbacks", "_event", "_reason", "_sources", "aborted")
+    __slots__ = ("__weakref__", "_aborted", "_callbacks", "_event", "_reason", "_sources")
 
     def __init__(self) -> None:
-        self.aborted = False
-        """Whether the signal fired. Only `abort` sets it; a property would cost as much as a call."""
+        self._aborted = False
         self._reason: object = None
         self._callbacks: dict[object, Callable[[], object]] | None = None
         self._event: trio.Event | None = None
         self._sources: tuple[AbortSignal, ...] = ()
+
+    # A getter of Python's own would cost as much as a call, several times in each nested call.
+    aborted = property(operator.attrgetter("_aborted"), doc="Whether the signal fired.")
 
     @property
     def reason(self) -> object:
@@ -55,9 +58,9 @@ class AbortSignal:
         Callbacks run here, in the order they were added. If some raise, all the others still run
         and the first exception is raised afterwards.
         """
-        if self.aborted:
+        if self._aborted:
             return
-        self.aborted = True
+        self._aborted = True
         self._reason = reason
         if self._event is not None:
             self._event.set()
@@ -75,7 +78,7 @@ class AbortSignal:
         """Return once the signal fired."""
         if self._event is None:
             self._event = trio.Event()
-            if self.aborted:
+            if self._aborted:
                 self._event.set()
         await self._event.wait()
 
@@ -85,7 +88,7 @@ class AbortSignal:
         Returns:
             A function that takes the callback back; safe to call at any time.
         """
-        if self.aborted:
+        if self._aborted:
             callback()
             return _nothing
         if self._callbacks is None:
@@ -96,7 +99,7 @@ class AbortSignal:
 
     def attach(self, scope: Cancellable) -> None:
         """Cancel `scope` when the signal fires, or now if it already has, until it is detached."""
-        if self.aborted:
+        if self._aborted:
             scope.cancel()
             return
         if self._callbacks is None:

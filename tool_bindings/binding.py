@@ -190,7 +190,8 @@ def _projected(
 def _rendered(bound: BoundTool, render: Any, arguments: Mapping[str, Any], value: JsonValue) -> FrozenList:
     blocks = _projected(bound, "render", render, arguments, value)
     if not isinstance(blocks, FrozenList) or not all(
-        isinstance(block, FrozenDict) and isinstance(block.get("type"), str) for block in blocks
+        isinstance(block, FrozenDict) and isinstance(block.get("type"), str) and block["type"]
+        for block in blocks
     ):
         raise _output_error(
             bound,

@@ -21,11 +21,11 @@ def is_async(function: Any) -> bool:
     return (
         inspect.iscoroutinefunction(function)
         or inspect.iscoroutinefunction(type(function).__call__)
-        or getattr(function, _MARK, False) is True
+        or getattr(function, _MARK, None) is function
     )
 
 
 def gives_coroutine(function: F) -> F:
     """Mark a plain function that hands out the coroutine of another one; return it."""
-    setattr(function, _MARK, True)
+    setattr(function, _MARK, function)
     return function

@@ -105,6 +105,11 @@ def failure_from_message(message: str, info: ErrorInfo | None = None) -> ToolFai
     return ToolFailure(ToolErrorRecord(message, info), content)
 
 
+_SHAPELESS: Final = failure_from_message(
+    'the content of a tool result must be a list of blocks such as {"type": "text", "text": "..."}'
+)
+
+
 def failure_from_exception(error: BaseException) -> ToolFailure:
     """Build the failure that an exception stands for; never raises itself."""
     error = _single_cause(error)
@@ -114,9 +119,11 @@ def failure_from_exception(error: BaseException) -> ToolFailure:
 
 
 def frozen_result(result: ToolResult) -> ToolResult:
-    """Return the result with everything beside the value frozen; the value already is."""
+    """Return the result with everything beside the value frozen and in shape; the value already is."""
+    if result.is_error and not _is_usable(result.error.info):
+        result = replace(result, error=ToolErrorRecord(result.error.message))
     if type(result.content) is FrozenList and result.meta is None and not result.additional_contexts:
-        return result
+        return result if _are_blocks(result.content) else _SHAPELESS
     try:
         content = snapshot_frozen(_plain_list(result.content), "content")
         meta = snapshot_frozen(result.meta, "meta")
@@ -125,7 +132,24 @@ def frozen_result(result: ToolResult) -> ToolResult:
         return frozen_result(
             failure_from_message(f"tool result must be losslessly JSON-serializable: {error}")
         )
+    if not _are_blocks(content):
+        return _SHAPELESS
     return replace(result, content=content, meta=meta, additional_contexts=contexts)  # type: ignore[arg-type]  # lists of JSON
+
+
+def _are_blocks(content: JsonValue) -> bool:
+    if type(content) is not FrozenList:
+        return False
+    for block in content:
+        # `type` is not looked up before the block is known to be an object.
+        if not isinstance(block, dict) or type(kind := block.get("type")) is not str or not kind:
+            return False
+    return True
+
+
+def _is_usable(info: ErrorInfo | None) -> bool:
+    """Return whether a name and a code that somebody made up can be recorded."""
+    return info is None or all(type(part) is str and part for part in info)
 
 
 def _plain_list(items: Sequence[Any]) -> Sequence[Any]:

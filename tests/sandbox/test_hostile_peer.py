@@ -563,3 +563,23 @@ async def test_a_flood_at_the_beginning_does_not_stop_other_tasks():
         thread.join()
     assert "output-limit" == outcome.failure.kind
     assert turns > 10
+
+
+async def test_a_quick_worker_that_falls_silent_does_not_keep_other_tasks_waiting():
+    peer = Peer()
+    run = Run(
+        peer,
+        Program("", (SPACE,)),
+        LIMITS,
+        on_log=None,
+        on_stuck_call=print,
+        grace_seconds=1,
+        is_alone=lambda: True,
+    )
+    # It has answered at once until now, and so often that others have to have their turn first.
+    run._is_quick, run._units = True, 10**6
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run._next_payload)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    peer.close()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import threading
+
 import pytest
 
 from sandbox.values import FrozenDict, encode
@@ -150,6 +154,23 @@ class TestOrder:
         registry.register(define(execute=execute))
         await registry.dispatch("echo", {})
         assert ["echo"] == asked
+
+    async def test_a_plain_wrapper_of_an_async_body_runs_in_a_thread_as_every_plain_body(self, registry):
+        @registry.tool
+        async def add(number: int) -> int:
+            return number + 1
+
+        definition = registry.get("add")
+        threads = []
+
+        @functools.wraps(definition.execute)
+        def cached(arguments, context):
+            threads.append(threading.current_thread())
+            return 7
+
+        registry.register(dataclasses.replace(definition, name="cached", execute=cached))
+        assert 7 == (await registry.dispatch("cached", {"number": 1})).value
+        assert threading.current_thread() not in threads
 
     async def test_a_call_has_its_identity_and_its_place(self, registry, define):
         registry.register(define())
