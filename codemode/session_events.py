@@ -138,6 +138,19 @@ def _error_info(value: object) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Loss:
+    """Events that are not in the file."""
+
+    first_seq: int
+    count: int
+    reason: str
+
+    def __str__(self) -> str:
+        events = "1 event is" if self.count == 1 else f"{self.count} events are"
+        return f"{events} missing from seq {self.first_seq} on: {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class EventType:
     """What the data of one type of event must hold; keys beyond these are kept untouched."""
 

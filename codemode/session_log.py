@@ -30,6 +30,7 @@ from codemode.session_events import (
     FORMAT_VERSION,
     HEADER,
     LOSS,
+    Loss,
     SessionEvent,
     SessionFileError,
     SessionFormatError,
@@ -62,19 +63,6 @@ Draft = tuple[str, dict[str, Any], bool, list[int] | None]
 """An event to be: its type and data, whether it takes part in what a model sees, and the events it cites."""
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Loss:
-    """Events that are not in the file."""
-
-    first_seq: int
-    count: int
-    reason: str
-
-    def __str__(self) -> str:
-        events = "1 event is" if self.count == 1 else f"{self.count} events are"
-        return f"{events} missing from seq {self.first_seq} on: {self.reason}"
 
 
 class SessionLog:
