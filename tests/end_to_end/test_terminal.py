@@ -188,7 +188,8 @@ def test_what_is_waited_for_after_ctrl_c_is_said_and_the_second_loses_no_receipt
     assert '- write({"file_path":"a","content":"b"}) (line 1)\r\n' in drawn
     reason, hint = drawn.rstrip().rsplit("\r\n", 2)[1:]
     assert "\x1b[31mcode run failed (abort): interrupted by Ctrl-C" == reason
-    assert hint.startswith("Hint: it was stopped from outside") and hint.endswith("\x1b[0m")
+    assert hint.startswith("Hint: it was stopped from outside")
+    assert hint.endswith("\x1b[0m")
 
 
 @pytest.mark.parametrize("by", ["Ctrl-C", "Ctrl-D"])
