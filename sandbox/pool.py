@@ -348,8 +348,11 @@ class WorkerPool:
 
     async def _attend(self, server: ForkServer) -> None:
         """Hear a fork server to its end, clean up after it, and have workers parked again."""
-        await server.run()
-        await server.close()
+        try:
+            await server.run()
+        finally:
+            # Also when Ctrl-C was raised in there: by then the pool may have forgotten this one for the next.
+            await server.close()
         if self._closed:
             return
         if self._server is server:
