@@ -14,11 +14,8 @@ from codemode.session_events import DISPATCH_END, DISPATCH_START
 from sandbox.values import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from codemode.events import EventSink
     from sandbox.values import JsonValue
-    from tool_bindings.content import ContentBlock
     from tool_bindings.definition import ToolDefinition
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.results import ToolResult
@@ -86,7 +83,7 @@ class DispatchEvents:
             text = b'%b,"isError":%b,"content":%b%b}' % (
                 start[:-1],
                 b"true" if result.is_error else b"false",
-                _content(result.content),
+                encode(result.content),  # type: ignore[arg-type]  # frozen blocks, which are JSON
                 self._annotation(own_id, name, dispatch, result),
             )
             log.append_dispatch(DISPATCH_END, self._call_id, sub_call_id, name, text)
@@ -128,13 +125,3 @@ class DispatchEvents:
         if ordinary and definition is not None and len(around) <= 2:
             self._annotations[name] = (definition, around)
         return text
-
-
-def _content(blocks: Sequence[ContentBlock]) -> bytes:
-    """Encode content blocks; nearly always there is one, and it is text."""
-    if len(blocks) == 1:
-        block = blocks[0]
-        text = block.get("text")
-        if type(text) is str and list(block) == ["type", "text"] and block["type"] == "text":
-            return b'[{"type":"text","text":%b}]' % encode(text)
-    return encode(blocks)  # type: ignore[arg-type]  # frozen blocks, which are JSON

@@ -99,8 +99,6 @@ class SessionLog:
         self._pending: Loss | None = None
         self._torn_bytes = 0
         self._closed = False
-        self.only_writes = False
-        """Whether an event only has to get into the file: nobody observes, and nothing is kept or wrong."""
 
     @classmethod
     def open(
@@ -135,7 +133,6 @@ class SessionLog:
         except BaseException:
             log._file.close()
             raise
-        log._weigh()
         return log
 
     @classmethod
@@ -200,6 +197,11 @@ class SessionLog:
             raise SessionLogError("an observer of a session log cannot append to it; do it after the event")
         self._before_append()
         return self._append(type, data, surface_op, source_event_seqs)
+
+    @property
+    def only_writes(self) -> bool:
+        """Whether an event only has to get into the file: nobody observes, and nothing is kept or wrong."""
+        return self._file is not None and not (self._observers or self._closed or self._pending)
 
     def append_dispatch(
         self,
@@ -301,12 +303,10 @@ class SessionLog:
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with every event from now on; return what ends that. Its errors are contained."""
         self._observers.append(observer)
-        self._weigh()
 
         def remove() -> None:
             if observer in self._observers:
                 self._observers.remove(observer)
-                self._weigh()
 
         return remove
 
@@ -335,7 +335,6 @@ class SessionLog:
             return
         self._state_loss()
         self._closed = True
-        self._weigh()
         if self._file is not None:
             if self._sync != "never":
                 self._sync_file()
@@ -348,10 +347,6 @@ class SessionLog:
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _weigh(self) -> None:
-        """Find out again whether the log `only_writes`; after a change of anything that counts."""
-        self.only_writes = self._file is not None and not (self._observers or self._closed or self._pending)
 
     # --- beginning and continuing ---
 
@@ -537,7 +532,6 @@ class SessionLog:
         else:
             self._pending = dataclasses.replace(self._pending, count=self._pending.count + 1)
             self.losses[-1] = self._pending
-        self._weigh()
 
     def _state_loss(self) -> None:
         """Record a loss in the log itself, as soon as its file can be written again."""
@@ -554,7 +548,6 @@ class SessionLog:
         if self._memory is not None:
             self._memory.append(event)
         self._pending = None
-        self._weigh()
         self._state.accept(event)
         self._publish(event)
 

@@ -365,8 +365,7 @@ class Run:
         """Return the next frame's payload, None at the end of the wire."""
         sock = self._worker.socket
         frames = self._frames
-        payload: bytes | None = None
-        while frames.is_empty or (payload := frames.next_payload()) is None:
+        while (payload := frames.next_payload()) is None:
             try:
                 data = sock.recv(_RECEIVE_BYTES)
             except BlockingIOError:

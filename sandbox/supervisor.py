@@ -160,62 +160,40 @@ class Sandbox:
         if self._closed:
             raise ClosedSandboxError("the sandbox is closed")
         limits = self._settings.limits if limits is None else limits
-        if started is not None and (sent := started.take()) is not None:
-            return await self._run_sent(*sent, program, limits, stop or Stop(), on_log, on_accepted)
-        if (refused := _refuse_source(program.source, limits)) is not None:
-            return _unstarted(refused)
-        if self._slots.value == 0 and self._queued >= self._settings.max_queued_runs:
-            raise SandboxBusyError(
-                f"{self._queued} runs are waiting for a worker already;"
-                f" the limit is max_queued_runs={self._settings.max_queued_runs}"
-            )
+        sent = None if started is None else started.take()
+        if sent is None:
+            if (refused := _refuse_source(program.source, limits)) is not None:
+                return _unstarted(refused)
+            if self._slots.value == 0 and self._queued >= self._settings.max_queued_runs:
+                raise SandboxBusyError(
+                    f"{self._queued} runs are waiting for a worker already;"
+                    f" the limit is max_queued_runs={self._settings.max_queued_runs}"
+                )
         stop = stop or Stop()
         self._stops.add(stop)
-        offer = self._offer_of(program)
-        is_ready = self._slots.value > 0 and self._pool.has_parked(WorkerBudget.of(limits), offer)
-        if on_accepted is not None and not is_ready:
-            on_accepted()
-            on_accepted = None
         try:
-            if not await self._wait_slot(stop):
-                return _unstarted(Failure("abort", stop.reason))
+            if sent is None:
+                offer = self._offer_of(program)
+                is_ready = self._slots.value > 0 and self._pool.has_parked(WorkerBudget.of(limits), offer)
+                if on_accepted is not None and not is_ready:
+                    on_accepted()
+                    on_accepted = None
+                if not await self._wait_slot(stop):
+                    return _unstarted(Failure("abort", stop.reason))
             self._running += 1
             try:
-                worker = await self._pool.take(WorkerBudget.of(limits), offer)
-                unsent = self._send(worker, offer, program, limits, at_once=True)
-                return await self._run(worker, unsent, program, limits, stop, on_log, on_accepted)
+                if sent is None:
+                    worker = await self._pool.take(WorkerBudget.of(limits), offer)
+                    sent = worker, self._send(worker, offer, program, limits, at_once=True)
+                return await self._run(*sent, program, limits, stop, on_log, on_accepted)
             finally:
-                self._note_end()
+                self._running -= 1
+                self._completed += 1
+                self._slots.release()
         finally:
-            self._forget(stop)
-
-    async def _run_sent(
-        self,
-        worker: Worker,
-        unsent: memoryview,
-        program: Program,
-        limits: Limits,
-        stop: Stop,
-        on_log: LogListener | None,
-        on_accepted: Callable[[], object] | None,
-    ) -> Outcome:
-        self._stops.add(stop)
-        self._running += 1
-        try:
-            return await self._run(worker, unsent, program, limits, stop, on_log, on_accepted)
-        finally:
-            self._note_end()
-            self._forget(stop)
-
-    def _note_end(self) -> None:
-        self._running -= 1
-        self._completed += 1
-        self._slots.release()
-
-    def _forget(self, stop: Stop) -> None:
-        self._stops.discard(stop)
-        if self._quiet is not None and not self._stops:
-            self._quiet.set()
+            self._stops.discard(stop)
+            if self._quiet is not None and not self._stops:
+                self._quiet.set()
 
     def _offer_of(self, program: Program) -> Offer:
         offers = self._offers

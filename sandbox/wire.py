@@ -128,18 +128,15 @@ class FrameBuffer:
         max_frame_bytes: A longer announced frame raises before its bytes are kept.
     """
 
-    __slots__ = ("_bytes", "_max_frame_bytes", "is_empty")
+    __slots__ = ("_bytes", "_max_frame_bytes")
 
     def __init__(self, max_frame_bytes: int) -> None:
         self._bytes = bytearray()
         self._max_frame_bytes = max_frame_bytes
-        self.is_empty = True
-        """Whether nothing is kept."""
 
     def feed(self, data: bytes) -> None:
         """Add received bytes."""
         self._bytes += data
-        self.is_empty = False
 
     def only_payload(self, data: bytes) -> bytes | None:
         """Return the payload of received bytes that are just one whole frame, or None and keep nothing.
@@ -147,7 +144,7 @@ class FrameBuffer:
         What nearly every receive gives during short calls; `feed` and `next_payload` take all else there is.
         """
         length = len(data) - HEADER_BYTES
-        if not self.is_empty or length < 0 or length > self._max_frame_bytes:
+        if self._bytes or length < 0 or length > self._max_frame_bytes:
             return None
         return data[HEADER_BYTES:] if int.from_bytes(data[:HEADER_BYTES], "little") == length else None
 
@@ -170,7 +167,6 @@ class FrameBuffer:
             return None
         payload = bytes(buffer[HEADER_BYTES:end])
         del buffer[:end]
-        self.is_empty = not buffer
         return payload
 
 

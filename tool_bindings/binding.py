@@ -20,7 +20,7 @@ from sandbox.values import (
     snapshot_frozen,
 )
 from tool_bindings.bodies import is_async
-from tool_bindings.content import DEFAULT_RENDER_BYTES, render_json, render_value
+from tool_bindings.content import DEFAULT_RENDER_BYTES, render_json, render_value, text_block
 from tool_bindings.errors import (
     ArgumentConversionError,
     HarnessError,
@@ -41,11 +41,6 @@ if TYPE_CHECKING:
     from tool_bindings.validation import CompiledSchema, Violation
 
 __all__ = ["BoundTool", "argument_problem", "canonical_value", "conversion_problem", "success_of"]
-
-_SHORT_CHARS: Final = DEFAULT_RENDER_BYTES // 4
-"""Characters that fit into what is rendered of a value, whatever they are."""
-_SMALL_INT: Final = 10**15
-"""Ints below are written by `str` as they are rendered."""
 
 _SUGGESTION_CUTOFF: Final = 0.6
 """Similarity from which a name is offered as what was meant (difflib's default)."""
@@ -156,14 +151,7 @@ def success_of(
     output = bound.definition.output
     if output.render is None:
         # Made here from JSON, so there is nothing to check.
-        kind = type(canonical)
-        if kind is str and len(canonical) <= _SHORT_CHARS:  # type: ignore[arg-type]  # a str
-            text: Any = canonical
-        elif kind is int and -_SMALL_INT < canonical < _SMALL_INT:  # type: ignore[operator]  # an int
-            text = str(canonical)
-        else:
-            text = render_value(canonical, DEFAULT_RENDER_BYTES)
-        content: Any = frozen_list([frozen_dict({"type": "text", "text": text})])
+        content: Any = frozen_list([frozen_dict(text_block(render_value(canonical, DEFAULT_RENDER_BYTES)))])
     else:
         content = _rendered(bound, output.render, arguments, canonical)
     meta: JsonValue = None

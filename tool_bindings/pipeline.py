@@ -235,7 +235,7 @@ class Dispatch:
         return result is self._own_result or result is self._result
 
     def _policies(self) -> Policies:
-        if self._known_policies.stale:
+        if self._known_policies.generation != self._registry.generation:
             self._known_policies = self._registry.policies(self._caller.scope)
         return self._known_policies
 

@@ -62,7 +62,8 @@ class ToolRegistry(Scope):
         self.grace_seconds = grace_seconds
         self.threads = ThreadRunner()
         self._presentation = presentation
-        self._current: list[Policies] = []
+        self.generation = 0
+        """Grows with every change of tools and policies. For scopes and dispatches."""
         self._change_listeners: list[Listener] = []
         self._call_numbers = itertools.count(1)
 
@@ -123,7 +124,7 @@ class ToolRegistry(Scope):
         bound = policies.view.get(name)
         if bound is None or (policies.collapses and not nested):
             return "exclusive"
-        return "parallel" if bound.definition.concurrency_safe is True else bound.execution_mode(arguments)
+        return bound.execution_mode(arguments)
 
     # --- calling --------------------------------------------------------------------------------
 
@@ -271,9 +272,7 @@ class ToolRegistry(Scope):
 
     def touch(self) -> None:
         """Forget what was looked up. For scopes."""
-        for policies in self._current:
-            policies.stale = True
-        self._current.clear()
+        self.generation += 1
 
     def announce(self) -> None:
         """Tell the change listeners. For scopes."""
@@ -286,15 +285,14 @@ class ToolRegistry(Scope):
         """Return what a dispatch through this scope meets."""
         layer = self if scope is None else scope
         cached = layer.policies_cache
-        if cached is not None and not cached.stale:
+        if cached is not None and cached.generation == self.generation:
             return cached
         layers = layer.layers()
         if layers[0] is not self:
             raise DefinitionError(f"{layer.name} belongs to another registry")
         mode = next((each.mode for each in reversed(layers) if each.mode is not None), self._presentation)
-        cached = layer.policies_cache = Policies(layers, mode)
-        self._current.append(cached)
-        return cached
+        layer.policies_cache = Policies(self.generation, layers, mode)
+        return layer.policies_cache
 
     def live_guards(self, scope: Scope | None) -> Iterator[Guard]:
         """Yield each guard once, from the global layer to the scope's own, seeing those added meanwhile."""

@@ -56,11 +56,10 @@ class _Restriction:
 class Policies:
     """Everything a dispatch through one scope needs, looked up once per change of the registry."""
 
-    __slots__ = ("around", "before", "collapses", "mode", "observers", "post", "pre", "stale", "view")
+    __slots__ = ("around", "before", "collapses", "generation", "mode", "observers", "post", "pre", "view")
 
-    def __init__(self, layers: Sequence[Scope], mode: PresentationMode) -> None:
-        self.stale = False
-        """Whether the registry has changed since."""
+    def __init__(self, generation: int, layers: Sequence[Scope], mode: PresentationMode) -> None:
+        self.generation = generation
         self.mode = mode
         self.collapses = mode == "code"
         self.pre: tuple[PreListener, ...] = _gather(layers, "pre")
