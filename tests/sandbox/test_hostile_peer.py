@@ -99,18 +99,22 @@ async def echo(call):
 SPACE = Namespace("host", {"echo": "echo()"}, echo)
 
 
-async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
-    """Settle a run against a peer that follows a script; the script is cancelled when the run has ended."""
-    peer = Peer()
-    run = Run(
+def run_with(peer, namespaces=(SPACE,), limits=LIMITS, *, is_alone=False):
+    return Run(
         peer,
         Program("", namespaces),
         limits,
         on_log=None,
         on_stuck_call=print,
         grace_seconds=1,
-        is_alone=lambda: False,
+        is_alone=lambda: is_alone,
     )
+
+
+async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
+    """Settle a run against a peer that follows a script; the script is cancelled when the run has ended."""
+    peer = Peer()
+    run = run_with(peer, namespaces, limits)
     async with trio.open_nursery() as nursery:
 
         async def follow():
@@ -567,15 +571,7 @@ async def test_a_flood_at_the_beginning_does_not_stop_other_tasks():
 
 async def test_a_quick_worker_that_falls_silent_does_not_keep_other_tasks_waiting():
     peer = Peer()
-    run = Run(
-        peer,
-        Program("", (SPACE,)),
-        LIMITS,
-        on_log=None,
-        on_stuck_call=print,
-        grace_seconds=1,
-        is_alone=lambda: True,
-    )
+    run = run_with(peer, is_alone=True)
     # It has answered at once until now, and so often that others have to have their turn first.
     run._is_quick, run._units = True, 10**6
     async with trio.open_nursery() as nursery:
