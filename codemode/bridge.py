@@ -166,6 +166,9 @@ class Bridge:
                     result = await dispatch.finish()
             else:
                 result = dispatch.finish_nowait() or await dispatch.finish()
+            if not result.is_error:
+                # The program has its value; what happened is recorded while it goes on.
+                call.answer(result.value)
             self._commit(record, dispatch, result, number)
             if self._log_shaper is None:
                 self._events.ended(started, record.id, call.member, call.arguments, dispatch, result)

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
     from sandbox.limits import Limits
     from sandbox.values import JsonValue
+    from sandbox.vocabulary import HostCall
 
 _CONTAINERS: Final = frozenset({values.FrozenDict, values.FrozenList})
 _RESULT: Final = b'["%b",%%d,%%b]' % wire.RESULT.encode()
 
 
-def result_message(call: wire.Call, value: JsonValue, limits: Limits) -> bytes | Iterator[bytes]:
+def result_message(call: HostCall, value: JsonValue, limits: Limits) -> bytes | Iterator[bytes]:
     """Return the message with a call's result, or that it is too large.
 
     Args:
@@ -38,7 +39,7 @@ def result_message(call: wire.Call, value: JsonValue, limits: Limits) -> bytes |
 
 
 def _bounded(
-    parts: Iterator[packed.Part], call: wire.Call, value: JsonValue, limits: Limits
+    parts: Iterator[packed.Part], call: HostCall, value: JsonValue, limits: Limits
 ) -> Iterator[bytes]:
     most_json_bytes = 0
     is_measured = False
@@ -53,7 +54,7 @@ def _bounded(
         yield part.frame
 
 
-def _refusal(call: wire.Call, size: int, limits: Limits) -> bytes | None:
+def _refusal(call: HostCall, size: int, limits: Limits) -> bytes | None:
     """Return what is said in place of a result of so many bytes of JSON, None when it may be sent."""
     if size <= limits.max_call_bytes:
         return None

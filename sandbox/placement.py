@@ -34,20 +34,24 @@ class Placement:
         self._everywhere: set[int] = set()
         self._is_bound = False
 
-    def step_aside(self) -> None:
+    def step_aside(self) -> bool:
         """Keep the worker off the core this thread is on now, because both have work to do.
+
+        Returns whether there is another core.
 
         A worker that is woken by this thread, which then goes on working, would else often be put on the
         very same core, and wait there until this thread has nothing left to do. To be let go as soon as this
         thread waits: the other cores may be busy, and this one is free from then on.
         """
         current_core = _core_reader()
-        if current_core is not None:
-            self._everywhere = os.sched_getaffinity(0)
-            others = self._everywhere - {current_core()}
-            if others:
-                self._is_bound = True
-                _allow(self._pid, others)
+        if current_core is None:
+            return False
+        self._everywhere = os.sched_getaffinity(0)
+        others = self._everywhere - {current_core()}
+        if others:
+            self._is_bound = True
+            _allow(self._pid, others)
+        return bool(others)
 
     def settle(self) -> None:
         """Keep the worker on the core this thread is on now. Once: two that follow each other never meet."""

@@ -12,7 +12,6 @@ when it has to wait, another reader takes over and the first one becomes that ca
 
 from __future__ import annotations
 
-import functools
 import logging
 import math
 import select
@@ -34,6 +33,7 @@ from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
 from sandbox.next_steps import advised
 from sandbox.outgoing import Outgoing
+from sandbox.pace import LOOK_SECONDS, Pace
 from sandbox.vocabulary import (
     ABSENT,
     Failure,
@@ -67,6 +67,7 @@ _UNITS_PER_BRIEF_WAIT: Final = 8
 _BRIEF_WAIT_MILLISECONDS: Final = 1
 """Longest time a reader keeps other tasks waiting for a frame that is about to come; the least poll knows."""
 _CALL_START: Final = [wire.CALL]
+_PACE: Final = wire.PACE.encode()
 _QUICK_SECONDS: Final = 0.0005
 """A program that answers within this is waited for briefly the next time. Arbitrary: a few times what the
 next call of a loop takes."""
@@ -105,7 +106,8 @@ class Run:
         """Whether the worker's last frame came so soon that the next one is waited for briefly."""
         poll = select.poll()
         poll.register(worker.socket, select.POLLIN)
-        self._look = functools.partial(poll.poll, _BRIEF_WAIT_MILLISECONDS)
+        self._poll = poll.poll
+        self._pace = Pace(worker.placement, self._tell_pace)
         self._limits = limits
         self._on_log = on_log
         self._on_stuck_call = on_stuck_call
@@ -171,7 +173,7 @@ class Run:
             self._worker.placement.let_go()
             if self._ended.is_set():
                 ended = trio.current_time()
-                compute_seconds = self._worker.compute_seconds()
+                compute_seconds = self._compute_seconds()
                 self._finish()
             else:
                 async with trio.open_nursery() as self._tasks:
@@ -184,13 +186,13 @@ class Run:
                         await self._wait_ended()
                     finally:
                         ended = trio.current_time()
-                        compute_seconds = self._worker.compute_seconds()
+                        compute_seconds = self._compute_seconds()
                         self._finish()
         finally:
             stop.listen(None)
         if self._done is None and self._failure is None:
             self._failure = endings.exit_failure(await self._worker.wait_exit_status(), self._limits)
-            compute_seconds = self._worker.compute_seconds()
+            compute_seconds = self._compute_seconds()
         return self._outcome(
             Usage(ended - began, compute_seconds, self._calls_started, self._ledger.log_bytes)
         )
@@ -211,7 +213,7 @@ class Run:
                 if not self._is_alone():
                     return
                 self._worker.placement.let_go()
-                self._look()
+                self._poll(_BRIEF_WAIT_MILLISECONDS)
                 continue
             except ConnectionResetError:
                 return  # Which the reader will see, too.
@@ -236,10 +238,14 @@ class Run:
             self._failure = Failure(kind, message, hint=hint)
         self._ended.set()
 
+    def _compute_seconds(self) -> float:
+        """Return the CPU time the program has used, as opposed to waiting for its calls."""
+        return max(self._worker.compute_seconds() - self._pace.looking_seconds, 0.0)
+
     async def _wait_ended(self) -> None:
         budget = self._limits.compute_seconds
         while not self._ended.is_set():
-            left = budget - self._worker.compute_seconds()
+            left = budget - self._compute_seconds()
             now = trio.current_time()
             if left < 0:
                 self._fail_compute()
@@ -369,10 +375,11 @@ class Run:
             try:
                 data = sock.recv(_RECEIVE_BYTES)
             except BlockingIOError:
-                if self._is_quick and self._wait_briefly():
+                if self._is_quick and await self._wait_briefly():
                     continue
                 self._units = 0
                 takes_turns = self._had_one_call and self._is_alone()
+                self._pace.interrupt()
                 if takes_turns:
                     self._worker.placement.settle()
                 began = time.perf_counter()
@@ -394,7 +401,7 @@ class Run:
             await self._rest()
         return payload
 
-    def _wait_briefly(self) -> bool:
+    async def _wait_briefly(self) -> bool:
         """Wait a moment for the next frame without giving way to other tasks.
 
         Returns whether it has waited; where it has not, the scheduler has to.
@@ -402,14 +409,29 @@ class Run:
         run, while its program answers at once, and every few frames other tasks have their turn.
         """
         self._units += _UNITS_PER_BRIEF_WAIT
+        if self._units > _UNITS_PER_TURN:
+            await self._rest()
         self._is_quick = self._is_alone() and not self._outgoing.is_sending
-        if not self._is_quick or self._units > _UNITS_PER_TURN:
-            return False
-        self._worker.placement.settle()
-        began = time.perf_counter()
-        self._worker.placement.wait_here(self._look)
-        self._is_quick = time.perf_counter() - began < _QUICK_SECONDS
-        return True
+        if self._is_quick:
+            began = time.perf_counter()
+            if self._pace.is_apart:
+                self._look(began + LOOK_SECONDS)
+            else:
+                self._worker.placement.settle()
+                self._worker.placement.wait_here(self._sleep_briefly)
+            self._is_quick = time.perf_counter() - began < _QUICK_SECONDS
+            return True
+        return False
+
+    def _look(self, until: float) -> None:
+        """Wait for a frame, without sleeping before a time of `time.perf_counter`."""
+        while time.perf_counter() < until:
+            if self._poll(0):
+                return
+        self._sleep_briefly()
+
+    def _sleep_briefly(self) -> None:
+        self._poll(_BRIEF_WAIT_MILLISECONDS)
 
     async def _decode_in_thread(self, payload: bytes) -> list[Any]:
         digits = await trio.to_thread.run_sync(wire.long_digits, payload)
@@ -421,6 +443,10 @@ class Run:
     def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[Any]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
         self._had_one_call = len(messages) == 1 and self._calls_seen > 0
+        if self._had_one_call:
+            self._pace.turn()
+        else:
+            self._pace.interrupt()
         for message in messages:
             if type(message) is list and message[:1] == _CALL_START:
                 self._charge(len(payload))
@@ -468,7 +494,7 @@ class Run:
         if isinstance(message, wire.Done):
             # Whether the meter or the program comes first here is chance, so the budget decides.
             await self._worker.wait_metered()
-            if self._worker.compute_seconds() > self._limits.compute_seconds:
+            if self._compute_seconds() > self._limits.compute_seconds:
                 self._fail_compute()
             elif self._failure is None:
                 if message.has_value:
@@ -496,26 +522,22 @@ class Run:
             self._outgoing.flush()
             self._tasks.start_soon(self._read, rest)
 
-        reply: bytes | Iterator[bytes]
         try:
             value = await await_noticing(answer, hand_over)
         except HostFunctionError as error:
-            reply = error_message(call.id, str(error))
+            if not self._over:
+                self._post(error_message(call.id, str(error)))
         else:
-            reply = result_message(call, value, self._limits)
+            if not request.answered:
+                self._answer(request, value)
         finally:
             del self._calls[call.id]
             if self._stuck is not None and not self._calls:
                 self._stuck.cancel()
         if request.cut_off and not handed_over:
             hand_over()  # The call cut itself off: nothing can be waited for in this task any more.
-        if not self._over:
-            if isinstance(reply, bytes):
-                self._post(reply)
-            else:
-                self._post_parts(reply)
-            if handed_over:
-                await self._flush_together()
+        if handed_over and not self._over:
+            await self._flush_together()
         return handed_over
 
     def _accept(
@@ -541,7 +563,14 @@ class Run:
             self._post(too_many_pending_message(call, self._limits))
             return None
         request = HostCall(
-            call.id, call.namespace, call.member, call.arguments, call.line, scope, self._hold_wall
+            call.id,
+            call.namespace,
+            call.member,
+            call.arguments,
+            call.line,
+            scope,
+            self._answer,
+            self._hold_wall,
         )
         try:
             answer = namespace.function(request)
@@ -564,6 +593,23 @@ class Run:
         self._outgoing.messages.append(message)
         # Charged now: a worker that does not read must not make the host keep results without end.
         self._charge(len(message))
+
+    def _answer(self, call: HostCall, value: JsonValue) -> None:
+        """Post a call's result; that of a call by itself is sent at once, because the program waits for it."""
+        if self._over:
+            return
+        reply = result_message(call, value, self._limits)
+        if isinstance(reply, bytes):
+            self._post(reply)
+        else:
+            self._post_parts(reply)
+        if self._had_one_call:
+            self._outgoing.flush()
+            self._pace.answered()
+
+    def _tell_pace(self, look_seconds: float) -> None:
+        # First of its frame, where the worker looks for it.
+        self._outgoing.messages.insert(0, b'["%b",%d]' % (_PACE, round(look_seconds * 1_000_000)))
 
     def _post_parts(self, parts: Iterator[bytes]) -> None:
         """Post a large result, sending the first parts while the others are packed."""

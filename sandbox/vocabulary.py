@@ -63,12 +63,15 @@ class HostCall:
         arguments: A lossless JSON value that nobody else holds.
         line: Program line that made the call, as the worker claims it: a hint, not a fact.
         cut_off: Whether `cancel` was called.
+        answered: Whether `answer` was called.
     """
 
     __slots__ = (
         "_abandoned",
         "_listener",
+        "_on_answer",
         "_scope",
+        "answered",
         "arguments",
         "cut_off",
         "hold_wall",
@@ -86,6 +89,7 @@ class HostCall:
         arguments: JsonValue,
         line: int | None,
         scope: trio.CancelScope,
+        on_answer: Callable[[HostCall, JsonValue], None],
         hold_wall: Callable[[bool], None] = lambda _held: None,
     ) -> None:
         self.id = id
@@ -94,11 +98,21 @@ class HostCall:
         self.arguments = arguments
         self.line = line
         self.cut_off = False
+        self.answered = False
+        self._on_answer = on_answer
         self._scope = scope
         self._abandoned = False
         self._listener: Callable[[], None] | None = None
         self.hold_wall = hold_wall
         """Stops the run's wall clock (True), or lets it go on: while a person is asked, nobody is slow."""
+
+    def answer(self, value: JsonValue) -> None:
+        """Give the program its answer now: it goes on while the function does what is left to do.
+
+        What the function returns in the end is not looked at then. Once at most.
+        """
+        self.answered = True
+        self._on_answer(self, value)
 
     def cancel(self) -> None:
         """Cut off what the function waits for, and all it waits for from then on.

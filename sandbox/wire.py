@@ -4,7 +4,7 @@ A frame is a little-endian 32-bit length and that many bytes of JSON: a list of 
 A message is a list whose first item names it. The vocabulary below is the only place where
 either side spells those names. Large results, which only the host sends, have a form of their own: `packed`.
 
-    supervisor -> worker   prepare, run, result, error
+    supervisor -> worker   prepare, run, pace, result, error
     worker -> supervisor   ready, call, cancel, log, done
 
 Knows: bytes. Does not know: sockets, processes, what a message makes happen.
@@ -31,6 +31,8 @@ FRAME_OVERHEAD_BYTES: Final = 64 * 1024
 
 PREPARE: Final = "prepare"
 RUN: Final = "run"
+PACE: Final = "pace"
+"""For how many microseconds to look for a message before sleeping; leads its frame."""
 RESULT: Final = "result"
 ERROR: Final = "error"
 READY: Final = "ready"

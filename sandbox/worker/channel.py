@@ -9,6 +9,7 @@ Knows: frames and the one socket. Does not know: what messages mean.
 from __future__ import annotations
 
 import select
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sandbox import packed, values, wire
@@ -48,6 +49,7 @@ class Channel:
         "_end",
         "_long",
         "_long_end",
+        "_look_seconds",
         "_outgoing",
         "_poll",
         "_socket",
@@ -62,6 +64,7 @@ class Channel:
         self._start = self._end = 0  # What the space holds that has not been read.
         self._long: memoryview | None = None  # The payload being received that does not fit into it.
         self._long_end = 0
+        self._look_seconds = 0.0  # How long to look for a message before sleeping.
         self._unpacker = packed.Unpacker()
         self._outgoing: list[bytes] = []
         # A poll object and not settimeout: that would call fcntl, which the kernel wall refuses.
@@ -100,8 +103,7 @@ class Channel:
         messages = self._take_frames() if self._start < self._end else []
         while not messages:
             if timeout_seconds is None:
-                # Not in the receive itself: that is woken whenever the supervisor takes what was sent, too.
-                self._poll.poll()
+                self._wait()
             elif not self._poll.poll(max(timeout_seconds, 0) * 1000):
                 return messages
             if self._start == self._end and self._long is None:
@@ -118,6 +120,15 @@ class Channel:
             if timeout_seconds is not None:
                 return messages
         return messages
+
+    def _wait(self) -> None:
+        if self._look_seconds:
+            until = perf_counter() + self._look_seconds
+            while perf_counter() < until:
+                if self._poll.poll(0):
+                    return
+        # Not in the receive itself: that is woken whenever the supervisor takes what was sent, too.
+        self._poll.poll()
 
     def _receive_more(self) -> None:
         if self._long is not None:
@@ -170,7 +181,10 @@ class Channel:
             # Nothing that comes over the wire has cycles.
             message = uncollected(self._unpacker.add, payload)
             return [] if message is None else [message]
-        return _decoded(payload) if len(payload) <= _LARGE_BYTES else uncollected(_decoded, payload)
+        messages = _decoded(payload) if len(payload) <= _LARGE_BYTES else uncollected(_decoded, payload)
+        if messages[0][0] == wire.PACE:
+            self._look_seconds = messages.pop(0)[1] / 1_000_000
+        return messages
 
 
 def _decoded(payload: memoryview) -> list[Any]:

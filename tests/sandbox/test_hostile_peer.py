@@ -32,6 +32,9 @@ class Anywhere:
     def settle(self):
         pass
 
+    def step_aside(self):
+        return False
+
     def wait_here(self, wait):
         wait()
 

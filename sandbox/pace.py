@@ -1,0 +1,132 @@
+"""Whether a worker and the task that serves it share one core or have one each.
+
+A program that makes one call after the other takes turns with its host. On one core a turn passes in some
+10 us, but each side finds the caches full of what the other has done. On a core each, both looking for the
+next message instead of sleeping, a turn passes at once, and what a call leaves to be done is done while the
+program goes on. That is quicker where nothing else wants the cores, and much slower where something does.
+Nothing tells beforehand which is the case, so both are tried, and the quicker one is kept while it is.
+
+Knows: turns and how long they take. Does not know: what a turn is about.
+"""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.placement import Placement
+
+LOOK_SECONDS: Final = 0.0002
+"""How long either side looks for a message before it sleeps. Arbitrary: about two turns."""
+_WINDOW_TURNS: Final = 24
+"""Turns that are timed together. Arbitrary: enough to tell one way from the other, few enough to lose."""
+_WORTHWHILE: Final = 0.9
+"""Part of the time on one core that a turn may take on two; more is not worth keeping two busy. Arbitrary."""
+_MOST_WINDOWS: Final = 64
+"""Windows on one core before two are tried again, at most: the first try costs one, each failed one doubles
+the pause. A try on a busy machine takes up to three windows' time, so tries cost 5 % at worst."""
+_MOST_LOOKING_SECONDS: Final = 0.9
+"""CPU time of one worker that is taken for looking. Below the second by which the kernel's own CPU limit
+of a worker is longer than the run's."""
+
+
+class Pace:
+    """Times the turns of one run, and places its worker accordingly.
+
+    Args:
+        placement: Where the worker may run.
+        tell: Sends a worker for how many seconds it is to look for a message before it sleeps.
+    """
+
+    __slots__ = (
+        "_began",
+        "_heard",
+        "_on_one_core",
+        "_pause",
+        "_placement",
+        "_tell",
+        "_turns",
+        "_was_interrupted",
+        "_windows_left",
+        "is_apart",
+        "looking_seconds",
+    )
+
+    def __init__(self, placement: Placement, tell: Callable[[float], object]) -> None:
+        self._placement = placement
+        self._tell = tell
+        self.is_apart = False
+        """Whether both have a core of their own, and look for messages."""
+        self.looking_seconds = 0.0
+        """CPU time that the worker has spent on looking for answers, at most: waiting for a tool is free."""
+        self._turns = -1
+        """Turns of this window; below 0 before one has begun."""
+        self._began = 0.0
+        self._was_interrupted = False
+        self._heard = 0.0
+        self._on_one_core = math.inf
+        """Seconds of the quickest window since both have shared a core."""
+        self._pause = self._windows_left = 1
+
+    def turn(self) -> None:
+        """Take note that a message came that is one of many, each by itself. Called before it is acted on."""
+        if self.is_apart:
+            self._heard = perf_counter()
+        self._turns += 1
+        if self._turns >= _WINDOW_TURNS:
+            self._judge()
+        elif self._turns <= 0:
+            self._began = perf_counter()
+
+    def answered(self) -> None:
+        """Take note that the last message has been answered."""
+        if self.is_apart:
+            self.looking_seconds += min(perf_counter() - self._heard, LOOK_SECONDS)
+
+    def interrupt(self) -> None:
+        """Take note that something else came in between, so that turns cannot be compared.
+
+        Once is chance: a core was taken away for a moment. Twice before a window is full is another kind of
+        program.
+        """
+        self._turns = -1
+        if self.is_apart:
+            if self._was_interrupted:
+                self._come_together()
+            self._was_interrupted = True
+
+    def _judge(self) -> None:
+        now = perf_counter()
+        seconds = now - self._began
+        self._began = now
+        self._turns = 0
+        self._was_interrupted = False
+        if self.is_apart:
+            if self.looking_seconds > _MOST_LOOKING_SECONDS:
+                self._come_together()
+            elif seconds < self._on_one_core * _WORTHWHILE:
+                self._pause = 1
+            else:
+                self._pause = min(self._pause * 2, _MOST_WINDOWS)
+                self._come_together()
+        else:
+            self._on_one_core = min(self._on_one_core, seconds)
+            self._windows_left -= 1
+            if self._windows_left <= 0:
+                self._move_apart()
+
+    def _move_apart(self) -> None:
+        if self.looking_seconds < _MOST_LOOKING_SECONDS and self._placement.step_aside():
+            self.is_apart = True
+            self._tell(LOOK_SECONDS)
+
+    def _come_together(self) -> None:
+        self.is_apart = self._was_interrupted = False
+        self._on_one_core = math.inf
+        self._windows_left = self._pause
+        self._placement.let_go()
+        self._tell(0.0)
