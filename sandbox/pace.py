@@ -6,20 +6,27 @@ next message instead of sleeping, a turn passes at once, and what a call leaves 
 program goes on. That is quicker where nothing else wants the cores, and much slower where something does.
 Nothing tells beforehand which is the case, so both are tried, and the quicker one is kept while it is.
 
-Knows: turns and how long they take. Does not know: what a turn is about.
+Knows: turns, how long they take, and how to wait for one. Does not know: what a turn is about.
 """
 
 from __future__ import annotations
 
 import math
+import select
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
     from sandbox.placement import Placement
 
+QUICK_SECONDS: Final = 0.0005
+"""A program that answers within this is waited for briefly the next time. Arbitrary: a few times what the
+next call of a loop takes."""
+_BRIEF_WAIT_MILLISECONDS: Final = 1
+"""Longest time other tasks are kept waiting for a message that is about to come; the least poll knows."""
 LOOK_SECONDS: Final = 0.0002
 """How long either side looks for a message before it sleeps. Arbitrary: about two turns."""
 _WINDOW_TURNS: Final = 24
@@ -35,9 +42,10 @@ of a worker is longer than the run's."""
 
 
 class Pace:
-    """Times the turns of one run, and places its worker accordingly.
+    """Times the turns of one run, places its worker accordingly, and waits for it briefly.
 
     Args:
+        sock: The worker's wire.
         placement: Where the worker may run.
         tell: Sends a worker for how many seconds it is to look for a message before it sleeps.
     """
@@ -48,6 +56,7 @@ class Pace:
         "_on_one_core",
         "_pause",
         "_placement",
+        "_poll",
         "_tell",
         "_turns",
         "_was_interrupted",
@@ -56,7 +65,10 @@ class Pace:
         "looking_seconds",
     )
 
-    def __init__(self, placement: Placement, tell: Callable[[float], object]) -> None:
+    def __init__(self, sock: socket.socket, placement: Placement, tell: Callable[[float], object]) -> None:
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        self._poll = poll.poll
         self._placement = placement
         self._tell = tell
         self.is_apart = False
@@ -98,6 +110,26 @@ class Pace:
             if self._was_interrupted:
                 self._come_together()
             self._was_interrupted = True
+
+    def wait(self) -> bool:
+        """Wait for a message, blocking this thread for a moment; return whether the worker is a quick one."""
+        began = perf_counter()
+        if self.is_apart:
+            self._look(began + LOOK_SECONDS)
+        else:
+            self._placement.settle()
+            self._placement.wait_here(self.sleep)
+        return perf_counter() - began < QUICK_SECONDS
+
+    def sleep(self) -> None:
+        """Sleep until a message comes, or for a moment."""
+        self._poll(_BRIEF_WAIT_MILLISECONDS)
+
+    def _look(self, until: float) -> None:
+        while perf_counter() < until:
+            if self._poll(0):
+                return
+        self.sleep()
 
     def _judge(self) -> None:
         now = perf_counter()

@@ -13,8 +13,6 @@ when it has to wait, another reader takes over and the first one becomes that ca
 from __future__ import annotations
 
 import logging
-import math
-import select
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -33,7 +31,7 @@ from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
 from sandbox.next_steps import advised
 from sandbox.outgoing import Outgoing
-from sandbox.pace import LOOK_SECONDS, Pace
+from sandbox.pace import QUICK_SECONDS, Pace
 from sandbox.vocabulary import (
     ABSENT,
     Failure,
@@ -45,6 +43,7 @@ from sandbox.vocabulary import (
     Program,
     Usage,
 )
+from sandbox.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from sandbox.limits import Limits
@@ -64,13 +63,8 @@ _UNIT_BYTES: Final = 4096
 _SECONDS_PER_TURN: Final = 0.005
 """Or for how long, because bodies of calls that wait for nothing run in the reader."""
 _UNITS_PER_BRIEF_WAIT: Final = 8
-_BRIEF_WAIT_MILLISECONDS: Final = 1
-"""Longest time a reader keeps other tasks waiting for a frame that is about to come; the least poll knows."""
 _CALL_START: Final = [wire.CALL]
 _PACE: Final = wire.PACE.encode()
-_QUICK_SECONDS: Final = 0.0005
-"""A program that answers within this is waited for briefly the next time. Arbitrary: a few times what the
-next call of a loop takes."""
 _MOMENT_SECONDS: Final = 0.001
 """How long a run is waited for without giving way to other tasks when it has just begun. Arbitrary: what a
 program that does nearly nothing takes."""
@@ -104,10 +98,7 @@ class Run:
         """Whether the last frame was a call by itself, as from a program that awaits one after the other."""
         self._is_quick = False
         """Whether the worker's last frame came so soon that the next one is waited for briefly."""
-        poll = select.poll()
-        poll.register(worker.socket, select.POLLIN)
-        self._poll = poll.poll
-        self._pace = Pace(worker.placement, self._tell_pace)
+        self._pace = Pace(worker.socket, worker.placement, self._tell_pace)
         self._limits = limits
         self._on_log = on_log
         self._on_stuck_call = on_stuck_call
@@ -137,11 +128,7 @@ class Run:
         self._last_call_id = 0
         self._outgoing = Outgoing(worker.socket)
         self._stuck: trio.CancelScope | None = None
-        self._deadline = math.inf
-        self._holds = 0
-        """Calls that wait for a person; the wall clock stands meanwhile."""
-        self._held_since = 0.0
-        self._waiting: trio.CancelScope | None = None
+        self._clock = WallClock()
         self._tasks: trio.Nursery
 
     @property
@@ -182,7 +169,7 @@ class Run:
                         if unsent:
                             self._outgoing.send_later(unsent)
                         self._tasks.start_soon(self._read, iter(()))
-                        self._deadline = began + self._limits.wall_seconds
+                        self._clock.start(began + self._limits.wall_seconds)
                         await self._wait_ended()
                     finally:
                         ended = trio.current_time()
@@ -213,7 +200,7 @@ class Run:
                 if not self._is_alone():
                     return
                 self._worker.placement.let_go()
-                self._poll(_BRIEF_WAIT_MILLISECONDS)
+                self._pace.sleep()
                 continue
             except ConnectionResetError:
                 return  # Which the reader will see, too.
@@ -246,32 +233,13 @@ class Run:
         budget = self._limits.compute_seconds
         while not self._ended.is_set():
             left = budget - self._compute_seconds()
-            now = trio.current_time()
             if left < 0:
                 self._fail_compute()
-            elif now >= self._deadline and not self._holds:
+            elif self._clock.is_over():
                 self._fail("timeout", endings.wall_message(self._limits))
             else:
                 # CPU time cannot pass faster than time itself, so the rest of the budget is safe to sleep.
-                until = now + max(left, _METER_SECONDS)
-                if not self._holds:
-                    until = min(until, self._deadline)
-                with trio.CancelScope(deadline=until) as self._waiting:
-                    await self._ended.wait()
-
-    def _hold_wall(self, held: bool) -> None:
-        """Stop the wall clock, or let it go on when nobody holds it any more."""
-        if held:
-            self._holds += 1
-            if self._holds == 1:
-                self._held_since = trio.current_time()
-        else:
-            self._holds -= 1
-            if self._holds == 0:
-                self._deadline += trio.current_time() - self._held_since
-        if self._waiting is not None:
-            # Sleeping for a deadline that has moved.
-            self._waiting.cancel()
+                await self._clock.wait(self._ended, max(left, _METER_SECONDS))
 
     def _fail_compute(self) -> None:
         self._fail("timeout", endings.compute_message(self._limits))
@@ -385,7 +353,7 @@ class Run:
                 began = time.perf_counter()
                 await trio.lowlevel.wait_readable(sock)
                 self._rested_at = time.perf_counter()
-                self._is_quick = takes_turns and self._rested_at - began < _QUICK_SECONDS
+                self._is_quick = takes_turns and self._rested_at - began < QUICK_SECONDS
                 continue
             if not data:
                 return None
@@ -413,25 +381,9 @@ class Run:
             await self._rest()
         self._is_quick = self._is_alone() and not self._outgoing.is_sending
         if self._is_quick:
-            began = time.perf_counter()
-            if self._pace.is_apart:
-                self._look(began + LOOK_SECONDS)
-            else:
-                self._worker.placement.settle()
-                self._worker.placement.wait_here(self._sleep_briefly)
-            self._is_quick = time.perf_counter() - began < _QUICK_SECONDS
+            self._is_quick = self._pace.wait()
             return True
         return False
-
-    def _look(self, until: float) -> None:
-        """Wait for a frame, without sleeping before a time of `time.perf_counter`."""
-        while time.perf_counter() < until:
-            if self._poll(0):
-                return
-        self._sleep_briefly()
-
-    def _sleep_briefly(self) -> None:
-        self._poll(_BRIEF_WAIT_MILLISECONDS)
 
     async def _decode_in_thread(self, payload: bytes) -> list[Any]:
         digits = await trio.to_thread.run_sync(wire.long_digits, payload)
@@ -570,7 +522,7 @@ class Run:
             call.line,
             scope,
             self._answer,
-            self._hold_wall,
+            self._clock.hold,
         )
         try:
             answer = namespace.function(request)
@@ -595,7 +547,7 @@ class Run:
         self._charge(len(message))
 
     def _answer(self, call: HostCall, value: JsonValue) -> None:
-        """Post a call's result; that of a call by itself is sent at once, because the program waits for it."""
+        """Post a call's result; that of a call by itself is sent at once, as the program waits for it."""
         if self._over:
             return
         reply = result_message(call, value, self._limits)
