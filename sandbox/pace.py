@@ -80,14 +80,14 @@ class Pace:
         self._began = 0.0
         self._was_interrupted = False
         self._heard = 0.0
+        """When the last message came, if the worker looks for its answer."""
         self._on_one_core = math.inf
         """Seconds of the quickest window since both have shared a core."""
         self._pause = self._windows_left = 1
 
     def turn(self) -> None:
         """Take note that a message came that is one of many, each by itself. Called before it is acted on."""
-        if self.is_apart:
-            self._heard = perf_counter()
+        self._heard = perf_counter() if self.is_apart else 0.0
         self._turns += 1
         if self._turns >= _WINDOW_TURNS:
             self._judge()
@@ -96,7 +96,7 @@ class Pace:
 
     def answered(self) -> None:
         """Take note that the last message has been answered."""
-        if self.is_apart:
+        if self._heard:
             self.looking_seconds += min(perf_counter() - self._heard, LOOK_SECONDS)
 
     def interrupt(self) -> None:

@@ -534,7 +534,7 @@ class Run:
 
     def _abandon(self, call_id: int) -> None:
         request = self._calls.get(call_id)
-        if request is not None:
+        if request is not None and not request.answered:
             request.abandon()
             if not self._namespaces[request.namespace].ends_calls:
                 request.cancel()

@@ -109,7 +109,8 @@ class HostCall:
     def answer(self, value: JsonValue) -> None:
         """Give the program its answer now: it goes on while the function does what is left to do.
 
-        What the function returns in the end is not looked at then. Once at most.
+        What the function returns in the end is not looked at then, and nothing cuts it off any more: the run
+        waits for it. Once at most.
         """
         self.answered = True
         self._on_answer(self, value)

@@ -8,8 +8,12 @@ import pytest
 import trio
 import trio.lowlevel
 
-from codemode import open_service
+from codemode import SessionLog, open_service
+from codemode.bridge import Bridge
+from codemode.events import EventSink
+from sandbox.vocabulary import HostCall, HostFunctionError
 from tool_bindings import ToolDefinition, ToolRegistry
+from tool_bindings.caller import DispatchToken
 from tool_bindings.definition import Output
 
 SEEN = contextvars.ContextVar("SEEN", default=None)
@@ -175,3 +179,65 @@ async def test_listeners_that_fail_do_not_reach_the_run(registry, caplog):
     )
     assert (1, ["x"]) == (outcome.result, outcome.logs)
     assert 2 == caplog.text.count("LookupError: broken listener")
+
+
+class Halt(BaseException):
+    """Stands for what ends a process at the worst moment."""
+
+
+@pytest.mark.parametrize("dies", [False, True])
+async def test_a_program_has_its_value_before_the_end_of_the_call_is_recorded(registry, tmp_path, dies):
+    order = []
+
+    def answer(_call, value):
+        order.append(("value", value, [each["type"] for each in log.events()][1:]))
+        if dies:
+            raise Halt
+
+    with SessionLog.open(tmp_path / "events.jsonl") as log:
+        log.append("turn/start", {"turn": 1, "trigger": "user"})
+        log.append("step/start", {"turn": 1, "step": 1})
+        log.append(
+            "tool/call", {"turn": 1, "step": 1, "callId": "run", "name": "run_code", "arguments": "{}"}
+        )
+        bridge = Bridge(
+            registry,
+            call_id="run",
+            run_id="run",
+            token=DispatchToken(),
+            sink=EventSink(log, None),
+            max_parallel=10,
+            grace_seconds=5,
+        )
+        call = HostCall(1, "tools", "note", {"n": 7}, 1, trio.CancelScope(), answer)
+        if dies:
+            with pytest.raises(Halt):
+                await bridge._accept(call)
+        else:
+            assert 7 == await bridge._accept(call)
+        receipt = log.receipt("run")
+    started = ["turn/start", "step/start", "tool/call", "tool/code-dispatch-start"]
+    assert [("value", 7, started)] == order
+    assert ["unknown" if dies else "succeeded"] == [each.status for each in receipt]
+    assert ["unknown" if dies else "succeeded"] == [each.status for each in bridge.records]
+
+
+async def test_a_failed_call_is_recorded_before_its_error_is_given(registry):
+    async def fail(arguments, context):
+        raise ValueError("no")
+
+    register(registry, "fail", fail)
+    answers = []
+    call = HostCall(1, "tools", "fail", {}, 1, trio.CancelScope(), lambda _call, value: answers.append(value))
+    bridge = Bridge(
+        registry,
+        call_id="run",
+        run_id="run",
+        token=DispatchToken(),
+        sink=EventSink(None, None),
+        max_parallel=10,
+        grace_seconds=5,
+    )
+    with pytest.raises(HostFunctionError, match="no"):
+        await bridge._accept(call)
+    assert ([], ["failed"]) == (answers, [each.status for each in bridge.records])

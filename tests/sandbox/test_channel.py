@@ -149,3 +149,54 @@ def test_short_frames_are_received_into_the_same_memory(ends):
     finally:
         tracemalloc.stop()
     assert peak < SPACE
+
+
+# ---- looking for a message before sleeping
+
+
+class Poll:
+    """A poll object that remembers how it was asked, and finds what comes at the given question."""
+
+    def __init__(self, found_at):
+        self.found_at = found_at
+        self.asked = []
+
+    def poll(self, timeout=None):
+        self.asked.append(timeout)
+        return [(0, 1)] if len(self.asked) == self.found_at or timeout is None else []
+
+
+def test_a_worker_sleeps_at_once_until_it_is_told_to_look(ends):
+    channel, theirs = ends
+    channel._poll = Poll(found_at=0)
+    theirs.sendall(framed(["result", 1, "a"]))
+    assert [["result", 1, "a"]] == channel.receive(None)
+    assert [None] == channel._poll.asked
+
+
+def test_how_long_to_look_leads_a_frame_and_is_no_message_of_the_programs(ends):
+    channel, theirs = ends
+    theirs.sendall(framed(["pace", 10_000_000], ["result", 1, "a"]))
+    assert [["result", 1, "a"]] == channel.receive(None)
+    channel._poll = Poll(found_at=3)
+    theirs.sendall(framed(["result", 2, "b"]))
+    assert [["result", 2, "b"]] == channel.receive(None)
+    assert [0, 0, 0] == channel._poll.asked
+
+
+def test_a_worker_sleeps_when_it_has_looked_long_enough(ends, monkeypatch):
+    channel, theirs = ends
+    theirs.sendall(framed(["pace", 200], ["result", 1, "a"]))
+    channel.receive(None)
+    clock = iter([10.0, 10.0, 10.0001, 10.0003])
+    monkeypatch.setattr(channel_module, "perf_counter", lambda: next(clock))
+    channel._poll = Poll(found_at=0)
+    theirs.sendall(framed(["result", 2, "b"]))
+    assert [["result", 2, "b"]] == channel.receive(None)
+    assert [0, 0, None] == channel._poll.asked
+
+
+def test_a_frame_that_says_only_how_long_to_look_is_waited_beyond(ends):
+    channel, theirs = ends
+    theirs.sendall(framed(["pace", 0]) + framed(["result", 1, "a"]))
+    assert [["result", 1, "a"]] == received(channel, 1)

@@ -16,6 +16,7 @@ import pytest
 import trio
 import trio.testing
 
+from sandbox import pace
 from sandbox.errors import ClosedSandboxError, UnsupportedPlatformError
 from sandbox.limits import Limits
 from sandbox.supervisor import Stop, open_sandbox
@@ -470,3 +471,75 @@ def test_nothing_returned_is_told_apart_from_null():
     assert not ABSENT
     assert ABSENT is not None
     assert "ABSENT" == repr(ABSENT)
+
+
+@needs_linux
+async def test_a_host_function_may_answer_before_it_is_done(sandbox):
+    second = trio.Event()
+    order = []
+
+    async def function(call):
+        if call.arguments["n"] == 1:
+            call.answer("early")
+            # Only the next call, which the program makes when it has its answer, ends this one.
+            await second.wait()
+            order.append("first done")
+            return "late"
+        second.set()
+        return "second"
+
+    source = "return [await host.call(n=1), await host.call(n=2)]"
+    outcome = await sandbox.run(Program(source, (space(function),)))
+    assert (["early", "second"], ["first done"]) == (outcome.value, order)
+
+
+@needs_linux
+async def test_a_run_waits_for_a_host_function_that_answered_early(sandbox):
+    done = []
+
+    async def function(call):
+        call.answer(1)
+        await trio.sleep(0.05)
+        done.append(True)
+
+    outcome = await sandbox.run(Program("return await host.call()", (space(function),)))
+    assert (1, [True]) == (outcome.value, done)
+
+
+@needs_linux
+async def test_an_early_answer_that_is_too_large_is_refused_like_any(sandbox):
+    async def function(call):
+        call.answer("x" * 2_000_000)
+
+    source = "try:\n    await host.call()\nexcept HostError as e:\n    return str(e)"
+    limits = {"max_call_bytes": 1_000_000}
+    outcome = await sandbox.run(Program(source, (space(function),)), limits=LIMITS.tightened(**limits))
+    assert "the limit is max_call_bytes=1000000" in outcome.value
+
+
+@needs_linux
+async def test_many_calls_in_a_row_give_what_they_give_however_both_sides_wait(sandbox):
+    async def double(call):
+        return call.arguments["n"] * 2
+
+    source = "return [await host.call(n=n) for n in range(500)]"
+    outcome = await sandbox.run(Program(source, (space(double),)))
+    assert (list(range(0, 1000, 2)), 500) == (outcome.value, outcome.usage.calls)
+
+
+@needs_linux
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores to choose from")
+async def test_what_a_worker_spends_on_looking_for_answers_is_not_the_programs(sandbox, monkeypatch):
+    # From the first turn on, and for as long as each answer takes: ten seconds of looking for a program that
+    # computes nothing would show.
+    monkeypatch.setattr(pace, "_WINDOW_TURNS", 1)
+    monkeypatch.setattr(pace, "_WORTHWHILE", 1e9)
+    monkeypatch.setattr(pace, "LOOK_SECONDS", 0.02)
+
+    async def slow(call):
+        time.sleep(0.01)  # noqa: ASYNC251  # stands for a function that computes
+        return 1
+
+    outcome = await sandbox.run(Program("for _ in range(30):\n    await host.call()", (space(slow),)))
+    assert outcome.failure is None
+    assert 0 < outcome.usage.compute_seconds < 0.15

@@ -1,0 +1,202 @@
+"""When both sides of a run get a core each, and when they share one again."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from sandbox import pace as pace_module
+from sandbox.pace import LOOK_SECONDS, Pace
+
+WINDOW = pace_module._WINDOW_TURNS
+ON_ONE_CORE, QUICKER, NOT_WORTH_IT = 0.00014, 0.00009, 0.00013
+"""Seconds per turn."""
+
+
+class Placement:
+    """Remembers where a worker was put."""
+
+    def __init__(self, *, has_other_core=True):
+        self.has_other_core = has_other_core
+        self.moves = []
+
+    def step_aside(self):
+        if self.has_other_core:
+            self.moves.append("aside")
+        return self.has_other_core
+
+    def let_go(self):
+        self.moves.append("let go")
+
+
+class Case:
+    """A pace whose turns take what a test says."""
+
+    def __init__(self, monkeypatch, **placement):
+        self.now = 100.0
+        self.told = []
+        monkeypatch.setattr(pace_module, "perf_counter", lambda: self.now)
+        self.placement = Placement(**placement)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            self.pace = Pace(ours, self.placement, self.told.append)
+
+    def turns(self, count, seconds):
+        for _ in range(count):
+            self.now += seconds
+            self.pace.turn()
+
+    def go_apart(self, on_one_core=ON_ONE_CORE):
+        self.turns(WINDOW + 1, on_one_core)
+        assert self.pace.is_apart
+
+
+@pytest.fixture
+def case(monkeypatch):
+    return Case(monkeypatch)
+
+
+def test_a_run_of_few_turns_shares_a_core(case):
+    case.turns(WINDOW, ON_ONE_CORE)
+    assert (False, [], []) == (case.pace.is_apart, case.placement.moves, case.told)
+
+
+def test_many_turns_in_a_row_get_a_core_each(case):
+    case.turns(WINDOW + 1, ON_ONE_CORE)
+    assert (True, ["aside"], [LOOK_SECONDS]) == (case.pace.is_apart, case.placement.moves, case.told)
+
+
+def test_it_stays_like_that_while_it_is_quicker(case):
+    case.go_apart()
+    case.turns(20 * WINDOW, QUICKER)
+    assert (True, ["aside"]) == (case.pace.is_apart, case.placement.moves)
+
+
+def test_what_is_hardly_quicker_is_given_up(case):
+    case.go_apart()
+    case.turns(WINDOW, NOT_WORTH_IT)
+    assert (False, ["aside", "let go"], [LOOK_SECONDS, 0.0]) == (
+        case.pace.is_apart,
+        case.placement.moves,
+        case.told,
+    )
+
+
+def test_a_core_that_is_taken_away_later_is_noticed(case):
+    case.go_apart()
+    case.turns(5 * WINDOW, QUICKER)
+    case.turns(WINDOW, 0.0005)
+    assert not case.pace.is_apart
+
+
+def test_every_try_that_fails_doubles_the_pause_up_to_a_bound(case):
+    pauses = []
+    for _ in range(9):
+        shared = 0
+        while not case.pace.is_apart:
+            case.turns(1, ON_ONE_CORE)
+            shared += 1
+        case.turns(WINDOW, 0.0003)
+        assert not case.pace.is_apart
+        pauses.append(shared // WINDOW)
+    assert [1, 2, 4, 8, 16, 32, 64, 64, 64] == pauses
+
+
+def test_a_try_that_succeeds_makes_the_next_pause_short_again(case):
+    case.go_apart()
+    case.turns(WINDOW, 0.0003)
+    case.turns(2 * WINDOW, ON_ONE_CORE)
+    assert case.pace.is_apart
+    case.turns(WINDOW, QUICKER)
+    case.turns(WINDOW, 0.0003)
+    assert not case.pace.is_apart
+    case.turns(2 * WINDOW, ON_ONE_CORE)
+    assert case.pace.is_apart
+
+
+def test_turns_are_compared_with_those_since_the_core_was_shared_again(case):
+    case.go_apart()
+    case.turns(WINDOW, 0.001)  # The program does more between its calls from here on.
+    case.turns(2 * WINDOW, 0.0012)
+    assert case.pace.is_apart
+    case.turns(WINDOW, 0.001)
+    assert case.pace.is_apart
+
+
+def test_an_interruption_begins_the_count_anew(case):
+    case.turns(WINDOW, ON_ONE_CORE)
+    case.pace.interrupt()
+    case.turns(WINDOW, ON_ONE_CORE)
+    assert not case.pace.is_apart
+    case.turns(1, ON_ONE_CORE)
+    assert case.pace.is_apart
+
+
+def test_one_interruption_is_chance_and_two_in_one_window_are_not(case):
+    case.go_apart()
+    case.pace.interrupt()
+    assert case.pace.is_apart
+    case.turns(WINDOW + 1, QUICKER)
+    case.pace.interrupt()
+    assert case.pace.is_apart
+    case.turns(WINDOW - 1, QUICKER)
+    case.pace.interrupt()
+    assert (False, 0.0) == (case.pace.is_apart, case.told[-1])
+
+
+def test_on_a_machine_of_one_core_nothing_changes(monkeypatch):
+    case = Case(monkeypatch, has_other_core=False)
+    case.turns(20 * WINDOW, ON_ONE_CORE)
+    assert (False, [], []) == (case.pace.is_apart, case.placement.moves, case.told)
+
+
+def test_the_workers_looking_is_counted_while_it_looks_and_at_most_as_long_as_it_may(case):
+    case.turns(1, ON_ONE_CORE)
+    case.now += 0.00005
+    case.pace.answered()
+    assert 0.0 == case.pace.looking_seconds
+    case.pace.interrupt()
+    case.go_apart()
+    case.now += 0.00005
+    case.pace.answered()
+    # It is told to look together with this answer.
+    assert 0.0 == case.pace.looking_seconds
+    case.pace.turn()
+    case.now += 0.00005
+    case.pace.answered()
+    assert pytest.approx(0.00005) == case.pace.looking_seconds
+    case.pace.turn()
+    case.now += 3.0
+    case.pace.answered()
+    assert pytest.approx(0.00005 + LOOK_SECONDS) == case.pace.looking_seconds
+
+
+def test_a_worker_looks_for_less_time_than_the_kernels_limit_leaves_beside_the_runs(case):
+    case.go_apart(on_one_core=0.001)
+    for _ in range(6000):
+        case.pace.turn()
+        case.now += LOOK_SECONDS
+        case.pace.answered()
+    assert (False, True) == (case.pace.is_apart, case.pace.looking_seconds < 1.0)
+    case.turns(200 * WINDOW, ON_ONE_CORE)
+    assert not case.pace.is_apart
+
+
+def test_waiting_apart_looks_and_sleeps_only_when_nothing_came(monkeypatch):
+    waits = []
+
+    class Poll:
+        def register(self, *_args):
+            pass
+
+        def poll(self, timeout):
+            waits.append(timeout)
+            case.now += LOOK_SECONDS / 2.5
+            return []
+
+    monkeypatch.setattr(pace_module.select, "poll", Poll)
+    case = Case(monkeypatch)
+    case.go_apart()
+    assert case.pace.wait()
+    assert [0, 0, 0, 1] == waits
