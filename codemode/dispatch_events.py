@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemode.session_events import DISPATCH_END, DISPATCH_START
-from sandbox.values import encode
+from sandbox.values import encode, encode_string
 
 if TYPE_CHECKING:
     from codemode.events import EventSink
@@ -53,7 +53,7 @@ class DispatchEvents:
         between = self._between.get(name)
         if between is None:
             between = self._between[name] = b',"name":%b,"arguments":' % encode(name)
-        own_id = encode(sub_call_id)
+        own_id = encode_string(sub_call_id)
         text = b"%b%b%b%b}" % (self._before_id, own_id, between, encode(arguments))
         log.append_dispatch(DISPATCH_START, self._call_id, sub_call_id, name, text)
         return own_id, text

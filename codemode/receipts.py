@@ -6,6 +6,7 @@ Knows: records and their bounds. Does not know: dispatching, logs.
 from __future__ import annotations
 
 import dataclasses
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sandbox import values
@@ -23,6 +24,7 @@ _MAX_STRING_CHARS: Final = 200
 _FEW: Final = 4
 _SHORT_CHARS: Final = 40
 _SHORT_INT: Final = 10**18
+_SHORT_KINDS: Final = frozenset({bool, float, NoneType})
 _MAX_ERROR_CHARS: Final = 2000
 MAX_DONE_CHARS: Final = 2000
 """Characters of the list of calls that a failed run must not repeat. Arbitrary: about 500 tokens."""
@@ -101,14 +103,17 @@ def bounded_arguments(arguments: JsonValue) -> JsonValue:
     if isinstance(arguments, dict) and len(arguments) <= _FEW:
         # Most arguments are a few plain, short values.
         for name, value in arguments.items():
-            if isinstance(value, str):
-                short = len(value) <= _SHORT_CHARS
-            elif isinstance(value, int):
-                # An int may have any number of digits.
-                short = -_SHORT_INT < value < _SHORT_INT
-            else:
-                short = value is None or isinstance(value, float)
-            if not short or len(name) > _MAX_STRING_CHARS:
+            kind = type(value)
+            if kind is int:
+                # Which may have any number of digits.
+                if not -_SHORT_INT < value < _SHORT_INT:  # type: ignore[operator]  # an int, then
+                    break
+            elif kind is str:
+                if len(value) > _SHORT_CHARS:  # type: ignore[arg-type]  # a string, then
+                    break
+            elif kind not in _SHORT_KINDS:
+                break
+            if len(name) > _SHORT_CHARS:
                 break
         else:
             return arguments

@@ -68,17 +68,21 @@ class LogFile:
         if self._torn:
             os.ftruncate(self._descriptor, self.size)
             self._torn = False
-        written = 0
+        length = len(line)
         try:
-            while written < len(line):
-                written += os.write(self._descriptor, line[written:] if written else line)
+            written = os.write(self._descriptor, line)
+            while written < length:
+                # Whatever goes wrong now leaves a part of a line.
+                self._torn = True
+                written += os.write(self._descriptor, line[written:])
         except OSError:
-            self._torn = written > 0
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._descriptor, self.size)
-                self._torn = False
+            if self._torn:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._descriptor, self.size)
+                    self._torn = False
             raise
-        self.size += len(line)
+        self._torn = False
+        self.size += length
 
     def sync(self) -> None:
         """Wait until the disk has what was written."""

@@ -10,7 +10,7 @@ import os
 import select
 import signal
 import socket
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -46,7 +46,9 @@ class ForkServer:
         self._ordered: Worker | None = None
         """A worker that was asked for when the process was launched, and that nobody has got yet."""
         if launched.ordered is not None:
-            self._ordered = Worker(self._next_id, launched.ordered.wire, launched.ordered.budget)
+            self._ordered = Worker(
+                self._next_id, launched.ordered.wire, launched.ordered.budget, is_warm=True
+            )
             self._next_id += 1
         self._sending = trio.Lock()
         self._hears = False
@@ -81,7 +83,7 @@ class ForkServer:
         Raises:
             WorkerStartError: It says nothing.
         """
-        message: dict[str, Any] | None = None
+        message: bytes | None = None
         descriptors: list[int] = []
         with trio.move_on_after(START_SECONDS):
             message, descriptors = await self._receive()
@@ -94,7 +96,7 @@ class ForkServer:
             failure.add_note(said)
             raise failure
         (self._pidfd,) = descriptors
-        self.steps = tuple(StepReport(*step) for step in message["hello"])
+        self.steps = tuple(StepReport(*step) for step in json.loads(message.partition(b" ")[2]))
         if self._ordered is not None:
             self._workers[self._ordered.id] = self._ordered
 
@@ -121,24 +123,30 @@ class ForkServer:
             self._workers.clear()
             self._ended.set()
 
-    def _hear(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        if "forked" in message:
-            worker = self._workers[message["forked"]]
+    def _hear(self, message: bytes, descriptors: list[int]) -> None:
+        what, worker_id, *rest = message.split(b" ", 2)
+        if what == b"forked":
+            worker = self._workers[int(worker_id)]
             if descriptors:
                 worker.forked(descriptors[0])
             else:
                 # The kernel drops a passed descriptor when there is no number left for it.
                 # Without its pidfd the worker is of no use; the end of its wire ends it.
                 worker.not_forked("this process has no file descriptor left")
-        elif "exited" in message:
-            self._workers.pop(message["exited"]).exited(message["status"], message["cpu"])
+        elif what == b"exited":
+            status, _, cpu_seconds = rest[0].partition(b" ")
+            self._workers.pop(int(worker_id)).exited(int(status), float(cpu_seconds))
         else:
-            worker = self._workers.pop(message["failed"])
-            worker.not_forked(message["reason"])
+            worker = self._workers.pop(int(worker_id))
+            worker.not_forked(rest[0].decode())
             worker.exited(None)
 
-    async def fork(self, budget: WorkerBudget) -> Worker:
+    async def fork(self, budget: WorkerBudget, *, warm: bool) -> Worker:
         """Ask for one more worker.
+
+        Args:
+            budget: What it is born with.
+            warm: Whether it is warmed up before it is ready. One that was ordered in advance always is.
 
         Raises:
             WorkerStartError: The fork server is gone, or there is no descriptor left.
@@ -151,12 +159,12 @@ class ForkServer:
         except OSError as error:
             raise WorkerStartError(f"no wire for another worker: {error.strerror}") from error
         ours.setblocking(False)
-        worker = Worker(self._next_id, ours, budget)
+        worker = Worker(self._next_id, ours, budget, is_warm=warm)
         self._next_id += 1
         self._workers[worker.id] = worker
         try:
             async with self._sending:
-                await self._send(launch.fork_request(worker.id, budget), theirs)
+                await self._send(launch.fork_request(worker.id, budget, warm=warm), theirs)
         except BaseException as error:
             self._workers.pop(worker.id, None)
             ours.close()
@@ -238,7 +246,7 @@ class ForkServer:
             else:
                 return
 
-    async def _receive(self) -> tuple[dict[str, Any] | None, list[int]]:
+    async def _receive(self) -> tuple[bytes | None, list[int]]:
         while True:
             try:
                 data, descriptors, _, _ = socket.recv_fds(self._control, _MAX_CONTROL_BYTES, 1)
@@ -247,7 +255,7 @@ class ForkServer:
             except ConnectionResetError:
                 return None, []
             else:
-                return (json.loads(data) if data else None), descriptors
+                return data or None, descriptors
 
     def _stderr_tail(self) -> str:
         size = os.fstat(self._stderr).st_size

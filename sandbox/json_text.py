@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sandbox.frozen import JsonValue
 
-__all__ = ["decode", "encode", "json_size", "string_size"]
+__all__ = ["decode", "encode", "encode_string", "json_size", "string_size"]
 
 _compact: Final = json.JSONEncoder(
     ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":")
@@ -56,6 +56,11 @@ def encode(value: JsonValue) -> bytes:
     except (RecursionError, ValueError):
         # Too deep for the C encoder, or an integer above the interpreter's digit limit.
         return _encode_slow(value).encode()
+
+
+def encode_string(text: str) -> bytes:
+    """Write a string as `encode` does."""
+    return encode_basestring_ascii(text).encode()
 
 
 def _encode_slow(value: JsonValue) -> str:

@@ -156,15 +156,23 @@ def order_worker(budget: WorkerBudget) -> None:
             ours.setblocking(False)
             launched = launched._replace(ordered=Ordered(ours, budget))
             try:
-                socket.send_fds(launched.control, [fork_request(ORDERED_ID, budget)], [theirs.fileno()])
+                socket.send_fds(
+                    launched.control, [fork_request(ORDERED_ID, budget, warm=True)], [theirs.fileno()]
+                )
             except OSError:
                 pass
     _early.append(launched)
 
 
-def fork_request(worker_id: int, budget: WorkerBudget) -> bytes:
-    """Return the message that asks for a worker; its end of the wire goes along."""
-    return b'{"fork": %d, "memory": %d, "cpu": %d}' % (worker_id, *budget)
+def fork_request(worker_id: int, budget: WorkerBudget, *, warm: bool) -> bytes:
+    """Return the message that asks for a worker; its end of the wire goes along.
+
+    Args:
+        worker_id: What the host calls it.
+        budget: What it is born with.
+        warm: Whether it is warmed up before it says that it is ready.
+    """
+    return b"%d %d %d %d" % (worker_id, *budget, warm)
 
 
 def take_early(walls: Walls) -> Launched | None:

@@ -5,6 +5,7 @@ Knows: how many workers are wanted and who waits for one. Does not know: program
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,9 @@ _PAUSE_SECONDS: Final = 0.005
 """How long a new worker's setting up is put off while another one is parked: it takes a core for some
 milliseconds, which the run that has just begun needs more. Arbitrary: a short run is over by then.
 Also how long the host's own work for a worker that is gone waits."""
+_SCARCE_SECONDS: Final = 0.1
+"""How long after a run had to wait for a worker new ones are still made in a hurry. Arbitrary: what it takes
+to make a few."""
 _MAX_ENDING: Final = 16
 """Workers that may still be ending after their runs have returned. Arbitrary: each takes about 1 ms."""
 
@@ -65,6 +69,10 @@ class WorkerPool:
         self._waiting: deque[_Waiting] = deque()
         self._starting = 0
         self._are_chores_due = False
+        self._scarce_until = -math.inf
+        """Until when workers count as scarce although nobody waits. Meanwhile nothing is done ahead in them:
+        it would cost the next run more than it saves the one after."""
+        self._is_warming_due = False
         self._leaving: list[Worker] = []
         """Workers that were killed and have yet to be seen to their end."""
         self._last_offer: Offer | None = None
@@ -90,7 +98,7 @@ class WorkerPool:
             WorkerStartError: There is no working fork server.
         """
         self._nursery = nursery
-        worker = await self._start_worker(self._budget)
+        worker = await self._start_worker(self._budget, warm=True)
         self.steps = worker.steps
         missing = _missing_mandatory(worker.steps) if self._walls.kernel and require else ()
         if missing:
@@ -152,7 +160,7 @@ class WorkerPool:
         if self._closed:
             raise ClosedSandboxError("the sandbox is closed")
         if budget.memory_bytes != self._budget.memory_bytes:
-            return await self._start_worker(budget)
+            return await self._start_worker(budget, warm=False)
         if (worker := self.take_parked(budget, offer)) is not None:
             return worker
         if self._parked:
@@ -160,6 +168,7 @@ class WorkerPool:
             self.drop(self._parked.popleft())
         waiting = _Waiting(offer)
         self._waiting.append(waiting)
+        self._scarce_until = trio.current_time() + _SCARCE_SECONDS
         self._refill()
         try:
             await waiting.answered.wait()
@@ -248,12 +257,21 @@ class WorkerPool:
             self._starting += 1
             self._nursery.start_soon(self._add_worker)
 
-    async def _add_worker(self) -> None:
+    async def _add_worker(self, cold: Worker | None = None) -> None:
+        """Have one more worker parked.
+
+        Args:
+            cold: One that was parked without having been warmed up, which now happens; a new one otherwise.
+        """
         try:
-            worker = await self._start_worker(self._budget)
+            worker = cold or await self._start_worker(self._budget, warm=not self._are_scarce())
             await self._prepare(worker)
         except (WorkerStartError, ClosedSandboxError) as error:
             self._starting -= 1
+            if cold is not None:
+                # It has ended since it was parked, which says nothing about the next.
+                self._refill()
+                return
             # Only a run that waits is told; the next one will try again. Parking is only an optimisation.
             if self._waiting:
                 self._answer(self._waiting.popleft(), error)
@@ -265,9 +283,9 @@ class WorkerPool:
             self._refill()
 
     async def _prepare(self, worker: Worker) -> None:
-        """Have a worker that nobody waits for set up what its program will find."""
+        """Have a worker that nobody waits for do what it can before its program comes."""
         offer = self._steady_offer
-        if offer is None or self._waiting:
+        if self._are_scarce() or (worker.is_warm and offer is None):
             return
         is_done = False
         try:
@@ -289,8 +307,29 @@ class WorkerPool:
             self._answer(waiting, worker)
         elif not self._closed and len(self._parked) < self._parked_wanted:
             self._parked.append(worker)
+            if not worker.is_warm and not self._is_warming_due:
+                assert self._nursery is not None
+                self._is_warming_due = True
+                self._nursery.start_soon(self._warm_parked)
         else:
             self.drop(worker)
+
+    def _are_scarce(self) -> bool:
+        """Return whether runs have to wait for workers, or just had to."""
+        return bool(self._waiting) or trio.current_time() < self._scarce_until
+
+    async def _warm_parked(self) -> None:
+        """When workers are not scarce any more, warm up those that were parked without."""
+        try:
+            while self._are_scarce():  # noqa: ASYNC110  # it is time that has to pass
+                await trio.sleep(_SCARCE_SECONDS)
+        finally:
+            self._is_warming_due = False
+        assert self._nursery is not None
+        for worker in [worker for worker in self._parked if not worker.is_warm]:
+            self._parked.remove(worker)
+            self._starting += 1
+            self._nursery.start_soon(self._add_worker, worker)
 
     @staticmethod
     def _answer(waiting: _Waiting, answer: Worker | WorkerStartError | ClosedSandboxError) -> None:
@@ -300,17 +339,17 @@ class WorkerPool:
             waiting.error = answer
         waiting.answered.set()
 
-    async def _start_worker(self, budget: WorkerBudget) -> Worker:
+    async def _start_worker(self, budget: WorkerBudget, *, warm: bool) -> Worker:
         try:
-            return await self._start_worker_of(await self._running_server(), budget)
+            return await self._start_worker_of(await self._running_server(), budget, warm=warm)
         except WorkerStartError:
             if self._closed:
                 raise
         # One death, of a worker or of the fork server while we asked, says nothing about the next.
-        return await self._start_worker_of(await self._running_server(), budget)
+        return await self._start_worker_of(await self._running_server(), budget, warm=warm)
 
-    async def _start_worker_of(self, server: ForkServer, budget: WorkerBudget) -> Worker:
-        worker = await server.fork(budget)
+    async def _start_worker_of(self, server: ForkServer, budget: WorkerBudget, *, warm: bool) -> Worker:
+        worker = await server.fork(budget, warm=warm)
         try:
             with trio.move_on_after(START_SECONDS) as waiting:
                 await worker.wait_ready()

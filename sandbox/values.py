@@ -22,7 +22,7 @@ from sandbox.copying import (
 )
 from sandbox.freezing import freeze_own
 from sandbox.frozen import FrozenDict, FrozenList, JsonValue, frozen_dict, frozen_dicts, frozen_list
-from sandbox.json_text import decode, encode, json_size, string_size
+from sandbox.json_text import decode, encode, encode_string, json_size, string_size
 from sandbox.numerals import number_text
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "child_path",
     "decode",
     "encode",
+    "encode_string",
     "freeze",
     "freeze_fast",
     "freeze_many",

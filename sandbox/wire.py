@@ -4,7 +4,7 @@ A frame is a little-endian 32-bit length and that many bytes of JSON: a list of 
 A message is a list whose first item names it. The vocabulary below is the only place where
 either side spells those names. Large results, which only the host sends, have a form of their own: `packed`.
 
-    supervisor -> worker   prepare, run, pace, result, error
+    supervisor -> worker   warm, prepare, run, pace, result, error
     worker -> supervisor   ready, call, cancel, log, done
 
 Knows: bytes. Does not know: sockets, processes, what a message makes happen.
@@ -29,6 +29,7 @@ HEADER_BYTES: Final = 4
 FRAME_OVERHEAD_BYTES: Final = 64 * 1024
 """What a frame may hold beyond the value or log text it carries: names, ids, a traceback."""
 
+WARM: Final = "warm"
 PREPARE: Final = "prepare"
 RUN: Final = "run"
 PACE: Final = "pace"

@@ -7,6 +7,7 @@ have an old number.
 
 from __future__ import annotations
 
+import functools
 import os
 import select
 import signal
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from sandbox import wire
+from sandbox import values, wire
 from sandbox.errors import WireProtocolError, WorkerStartError
 from sandbox.isolation.report import StepReport
 from sandbox.meter import CpuMeter, pid_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sandbox.run_message import Offer
 
 _READY_FRAME_BYTES: Final = 64 * 1024
+_WARM: Final = values.encode([wire.WARM, None])
 _STATUS_SECONDS: Final = 5.0
 """How long the fork server may take to report a worker that has ended. Arbitrary; 1 ms is usual."""
 
@@ -34,9 +36,14 @@ _STATUS_SECONDS: Final = 5.0
 class Worker:
     """One worker process, from fork to its end."""
 
-    def __init__(self, worker_id: int, wire_socket: socket.socket, budget: WorkerBudget) -> None:
+    def __init__(
+        self, worker_id: int, wire_socket: socket.socket, budget: WorkerBudget, *, is_warm: bool
+    ) -> None:
         self.id = worker_id
         self.budget = budget
+        self.is_warm = is_warm
+        """Whether it has been through a program already, or was told to. One that has not takes twice as long
+        for its first, and was ready in half the time."""
         self.socket = wire_socket
         self.steps: tuple[StepReport, ...] = ()
         self.offer: Offer | None = None
@@ -87,20 +94,10 @@ class Worker:
         if self._start_failure is not None:
             raise WorkerStartError(f"a worker could not be forked: {self._start_failure}")
         try:
-            ready = wire.parse_message(await self._first_message())
+            self.steps = _steps_in(await self._first_payload())
         except (OSError, trio.ClosedResourceError, WireProtocolError) as error:
             # Among them: a fork server that died has had this worker's wire closed meanwhile.
             raise WorkerStartError("a worker did not come up as it should") from error
-        if not isinstance(ready, wire.Ready):
-            raise WorkerStartError("a worker did not come up as it should")
-        for name, _, detail in ready.steps:
-            if name == wire.BROKEN_START:
-                # The text is a traceback of ours; its last line says what it was.
-                reason = detail.strip().rpartition("\n")[2]
-                failure = WorkerStartError(f"a worker could not be set up: {reason}")
-                failure.add_note(detail)
-                raise failure
-        self.steps = tuple(StepReport(*step) for step in ready.steps)
         try:
             pid = pid_of(self._pidfd)
         except OSError as error:
@@ -111,7 +108,7 @@ class Worker:
         self.placement = Placement(pid)
         self._idle_cpu_seconds = self._used_seconds = self._meter.read() or 0.0
 
-    async def _first_message(self) -> object:
+    async def _first_payload(self) -> bytes:
         buffer = wire.FrameBuffer(_READY_FRAME_BYTES)
         while (payload := buffer.next_payload()) is None:
             await trio.lowlevel.wait_readable(self.socket)
@@ -119,21 +116,25 @@ class Worker:
             if not data:
                 raise WorkerStartError("a worker ended while it was being set up")
             buffer.feed(data)
-        messages = wire.decode_payload(payload)
-        if len(messages) != 1:
-            raise WireProtocolError("a worker sent more than that it is ready")
-        return messages[0]
+        return bytes(payload)
 
-    async def prepare(self, offer: Offer) -> None:
-        """Tell a worker what its program will find, which it then sets up while it waits.
+    async def prepare(self, offer: Offer | None) -> None:
+        """Have a worker warm up, and set up what its program will find, while it waits.
+
+        Args:
+            offer: What the program will find; None when that is not known.
 
         Raises:
             OSError: It is gone.
             trio.ClosedResourceError: The fork server is, and with it the worker.
         """
         get_ready()
+        messages = [] if self.is_warm else [_WARM]
+        if offer is not None:
+            messages.append(offer.message)
+        self.is_warm = True
         self.offer = offer
-        frame = memoryview(wire.pack([offer.message]))
+        frame = memoryview(wire.pack(messages))
         while frame:
             try:
                 frame = frame[self.socket.send(frame) :]
@@ -217,3 +218,27 @@ class Worker:
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
+
+
+@functools.lru_cache(maxsize=8)
+def _steps_in(payload: bytes) -> tuple[StepReport, ...]:
+    """Return the steps that a worker reports with its first frame.
+
+    Nearly all workers say the same, so what it means is found out once.
+
+    Raises:
+        WireProtocolError: It is no such report.
+        WorkerStartError: It says that the worker could not be set up.
+    """
+    messages = wire.decode_payload(payload)
+    ready = wire.parse_message(messages[0]) if len(messages) == 1 else None
+    if not isinstance(ready, wire.Ready):
+        raise WireProtocolError("a worker says something else than that it is ready")
+    for name, _, detail in ready.steps:
+        if name == wire.BROKEN_START:
+            # The text is a traceback of ours; its last line says what it was.
+            reason = detail.strip().rpartition("\n")[2]
+            failure = WorkerStartError(f"a worker could not be set up: {reason}")
+            failure.add_note(detail)
+            raise failure
+    return tuple(StepReport(*step) for step in ready.steps)

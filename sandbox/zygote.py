@@ -4,9 +4,12 @@ It is exec'd, never forked from the host, whose memory holds keys. It is single-
 program, argument or tool name, and in its own namespaces it is pid 1: when it ends, for whatever
 reason, the kernel ends every worker. It ends when the host closes the control socket.
 
-    host -> fork server   {"fork": id, "memory": bytes, "cpu": seconds} and the worker's wire
-    fork server -> host   {"hello": [steps]} and a pidfd of itself, {"forked": id} and a pidfd,
-                          {"exited": id, "status": n, "cpu": seconds}, {"failed": id, "reason": text}
+    host -> fork server   "id memory cpu warm" (bytes, seconds, 0 or 1) and the worker's wire
+    fork server -> host   "hello" with the steps as JSON and a pidfd of itself, "forked id" and a pidfd,
+                          "exited id status cpu", "failed id reason"
+
+After each fork this process copies every page it writes to, hence words and no JSON, and `recvmsg` without
+the standard library's help.
 
 Knows: forking, waiting, the isolation plan. Does not know: what a worker does.
 """
@@ -21,10 +24,11 @@ import os
 import select
 import signal
 import socket
+import sys
 import warnings
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sandbox.isolation import plan, privileges, rlimits, seccomp
+from sandbox.isolation import landlock, plan, privileges, rlimits, seccomp
 from sandbox.isolation.report import StepReport
 from sandbox.worker import main as worker_main
 from sandbox.worker.warmup import warm_up
@@ -34,10 +38,22 @@ if TYPE_CHECKING:
 
 WIRE_DESCRIPTOR: Final = 3
 """The one descriptor a worker keeps."""
-_MAX_MESSAGE_BYTES: Final = 64 * 1024
+_MAX_REQUEST_BYTES: Final = 1024
+_DESCRIPTOR_BYTES: Final = 4
+_DESCRIPTOR_SPACE: Final = socket.CMSG_LEN(_DESCRIPTOR_BYTES) if sys.platform != "win32" else 0
+"""What one descriptor takes that comes along with a message."""
 _START_FAILED: Final = 70
 """Exit status of a worker that could not be set up (EX_SOFTWARE)."""
 _NO_KERNEL_WALL: Final = (StepReport("kernel", active=False, detail="switched off for a test"),)
+
+
+class Request(NamedTuple):
+    """What a worker is to be."""
+
+    worker_id: int
+    memory_bytes: int
+    cpu_seconds: int
+    warm: int
 
 
 def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> None:
@@ -62,6 +78,7 @@ def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> 
     warm_up(language)
     with contextlib.suppress(OSError):  # Of an unknown machine, which each worker reports.
         seccomp.prepare()
+    landlock.abi()
     # Nothing that is loaded by now is ever freed, so no collection need look at it: in each process forked
     # from this one it would touch, and so copy, all our pages. Nor is anything collected before: what that
     # frees leaves holes in those pages, which the first objects of every worker would fill.
@@ -77,7 +94,8 @@ def main(control_descriptor: int, *, language_wall: bool, kernel_wall: bool) -> 
     nursery = _Nursery(language, reports, base_bytes, highest, kernel_wall=kernel_wall)
     server = _ForkServer(control, nursery)
     pidfd = os.pidfd_open(os.getpid())
-    server.say({"hello": [[report.name, report.active, report.detail] for report in reports]}, (pidfd,))
+    steps = json.dumps([[report.name, report.active, report.detail] for report in reports])
+    server.say(b"hello " + steps.encode(), pidfd)
     os.close(pidfd)
     server.serve()
     # Without the interpreter's teardown: whoever closed the socket waits for us.
@@ -117,29 +135,33 @@ class _ForkServer:
                 elif not self._handle_request():
                     return
 
-    def say(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
+    def say(self, message: bytes, descriptor: int | None = None) -> None:
         """Send one message to the host; a host that is gone is noticed by `serve`."""
         try:
-            socket.send_fds(self._control, [json.dumps(message).encode()], list(descriptors))
+            if descriptor is None:
+                self._control.send(message)
+            else:
+                passed = descriptor.to_bytes(_DESCRIPTOR_BYTES, sys.byteorder)
+                self._control.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
         except (BrokenPipeError, ConnectionResetError):
             pass
 
     def _handle_request(self) -> bool:
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, _MAX_MESSAGE_BYTES, 1)
+            data, passed, _, _ = self._control.recvmsg(_MAX_REQUEST_BYTES, _DESCRIPTOR_SPACE)
         except ConnectionResetError:
             return False
         if not data:
             return False
-        request = json.loads(data)
-        if not descriptors:
+        request = Request(*map(int, data.split()))
+        if not passed:
             # The kernel drops a passed descriptor when there is no number left for it.
-            self.say({"failed": request["fork"], "reason": "the fork server has no file descriptor left"})
+            self.say(b"failed %d the fork server has no file descriptor left" % request.worker_id)
             return True
-        self._fork(request, descriptors[0])
+        self._fork(request, int.from_bytes(passed[0][2][:_DESCRIPTOR_BYTES], sys.byteorder))
         return True
 
-    def _fork(self, request: dict[str, Any], wire_descriptor: int) -> None:
+    def _fork(self, request: Request, wire_descriptor: int) -> None:
         parent_pid = os.getpid()
         pid = -1
         try:
@@ -152,26 +174,21 @@ class _ForkServer:
                 # Not waited for yet, so the number is still its own.
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-            self.say({"failed": request["fork"], "reason": error.strerror})
+            self.say(b"failed %d %b" % (request.worker_id, (error.strerror or "").encode()))
             return
         finally:
             os.close(wire_descriptor)
-        self._workers[pidfd] = (pid, request["fork"])
+        self._workers[pidfd] = (pid, request.worker_id)
         self._poll.register(pidfd, select.POLLIN)
-        self.say({"forked": request["fork"]}, (pidfd,))
+        self.say(b"forked %d" % request.worker_id, pidfd)
 
     def _reap(self, pidfd: int) -> None:
         pid, worker_id = self._workers.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)
         _, status, used = os.wait4(pid, 0)
-        self.say(
-            {
-                "exited": worker_id,
-                "status": os.waitstatus_to_exitcode(status),
-                "cpu": used.ru_utime + used.ru_stime,
-            }
-        )
+        status = os.waitstatus_to_exitcode(status)
+        self.say(b"exited %d %d %.6f" % (worker_id, status, used.ru_utime + used.ru_stime))
 
 
 class _Nursery:
@@ -192,7 +209,7 @@ class _Nursery:
         self._highest_descriptor = highest_descriptor
         self._kernel_wall = kernel_wall
 
-    def become_worker(self, wire_descriptor: int, request: dict[str, Any], parent_pid: int) -> None:
+    def become_worker(self, wire_descriptor: int, request: Request, parent_pid: int) -> None:
         """Be a worker from here on; never returns."""
         status = _START_FAILED
         try:
@@ -203,7 +220,7 @@ class _Nursery:
             os.closerange(WIRE_DESCRIPTOR + 1, self._highest_descriptor)
             # Made before the filter: the constructor asks the kernel what kind of socket it is.
             wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=WIRE_DESCRIPTOR)
-            launch = plan.Launch(self._base_bytes + request["memory"], request["cpu"], parent_pid)
+            launch = plan.Launch(self._base_bytes + request.memory_bytes, request.cpu_seconds, parent_pid)
             if self._kernel_wall:
                 reports = plan.apply_steps("worker", launch, self._reports)
             else:
@@ -212,7 +229,7 @@ class _Nursery:
                 privileges.lower_priority()
                 rlimits.apply(address_space_bytes=launch.address_space_bytes, cpu_seconds=launch.cpu_seconds)
                 reports = (*_NO_KERNEL_WALL, StepReport("rlimits", active=True))
-            status = worker_main.serve(wire, reports, self._language)
+            status = worker_main.serve(wire, reports, self._language, warm=bool(request.warm))
         except BaseException:  # noqa: BLE001  # nobody is above us: say what happened and end
             worker_main.report_broken_start(WIRE_DESCRIPTOR)
         finally:

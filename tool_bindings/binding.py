@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sandbox.values import JsonValue
-    from tool_bindings.definition import ToolDefinition
+    from tool_bindings.definition import ConcurrencySafe, ToolDefinition
     from tool_bindings.results import ToolResult
     from tool_bindings.validation import CompiledSchema, Violation
 
@@ -49,7 +49,7 @@ _SUGGESTION_CUTOFF: Final = 0.6
 class BoundTool:
     """A definition with everything about it that can be computed once."""
 
-    __slots__ = ("definition", "is_transport", "output", "parameters", "runs_in_thread")
+    __slots__ = ("_mode", "definition", "is_transport", "output", "parameters", "runs_in_thread")
 
     def __init__(
         self, definition: ToolDefinition, *, is_transport: bool = False, defer_schemas: bool = False
@@ -69,17 +69,18 @@ class BoundTool:
         self.output = _compile_part(definition, definition.output.schema, "output", defer=defer_schemas)
         self.runs_in_thread = not is_async(definition.execute)
         self.is_transport = is_transport
+        self._mode = _fixed_mode(definition.concurrency_safe)
 
     def execution_mode(self, arguments: object) -> Literal["parallel", "exclusive"]:
         """Return `parallel` only when the definition says exactly True for these arguments."""
-        safe = self.definition.concurrency_safe
-        if type(safe) is bool:
-            return "parallel" if safe else "exclusive"
+        if self._mode is not None:
+            return self._mode
         if self.parameters.is_slow:
             return "exclusive"  # The answer is wanted at once, and the check may take a while.
+        safe: Any = self.definition.concurrency_safe
         try:
             frozen = self.parameters.freeze(arguments, "")
-            return "parallel" if safe(frozen) is True else "exclusive"  # type: ignore[arg-type]  # an object, by schema
+            return "parallel" if safe(frozen) is True else "exclusive"
         except Exception:  # noqa: BLE001  # a classifier that fails promises nothing
             return "exclusive"
 
@@ -114,6 +115,13 @@ class BoundTool:
             return snapshot_frozen(present(self.parameters.freeze(arguments, ""), *rest), "card")
         except Exception:  # noqa: BLE001  # a card is a convenience; the generic one is always right
             return None
+
+
+def _fixed_mode(safe: ConcurrencySafe) -> Literal["parallel", "exclusive"] | None:
+    """Return what `execution_mode` says of every call; None where the arguments have a say."""
+    if type(safe) is bool:
+        return "parallel" if safe else "exclusive"
+    return None
 
 
 def _compile_part(

@@ -84,6 +84,7 @@ class Dispatch:
         "_abort",
         "_arguments",
         "_around_running",
+        "_begun_at",
         "_bound",
         "_caller",
         "_cancel_scope",
@@ -93,6 +94,7 @@ class Dispatch:
         "_known_policies",
         "_name",
         "_own_result",
+        "_plain_result",
         "_registry",
         "_result",
         "_settled",
@@ -120,6 +122,7 @@ class Dispatch:
         self._registry = registry
         self._caller = caller
         self._known_policies = policies
+        self._begun_at = policies.generation
         self._bound = bound
         self._name = name
         self.call_id = call_id
@@ -128,6 +131,8 @@ class Dispatch:
         self._cancel_scope = cancel_scope
         self._context: ToolRunContext | None = None
         self._own_result: ToolResult | None = None
+        self._plain_result: ToolResult | None = None
+        """A success of the body's that is frozen and in shape as it was made."""
         self._result: ToolResult | None = None
         self._stage = _BEGUN
         self._settled = False  # The result is final: post-execute listeners are not asked.
@@ -413,10 +418,12 @@ class Dispatch:
         if self.executed:
             msg = "proceed() ran the body already; a dispatch runs it at most once"
             raise RuntimeError(msg)
-        try:
-            bound = self._resolve()
-        except UnknownToolError as error:
-            return self._own(failure_from_exception(error))
+        bound = self._bound
+        if bound is None or self._begun_at != self._registry.generation:
+            try:
+                bound = self._resolve()
+            except UnknownToolError as error:
+                return self._own(failure_from_exception(error))
         signal = self._signal
         if signal is not self._abort:
             signal = AbortSignal.any(self._abort, signal)
@@ -444,16 +451,17 @@ class Dispatch:
             )
             if value is not GIVE_UP:
                 accepted = bound.output.accept(value)
-                return self._own(
-                    success_of(
-                        bound,
-                        self._arguments,
-                        await canonical_value(bound, value) if accepted is GIVE_UP else accepted,
-                        with_meta=caller.parent is None,
-                        contexts=context.deferred_contexts,
-                        concludes_turn=context.concludes_turn,
-                    )
+                success = success_of(
+                    bound,
+                    self._arguments,
+                    await canonical_value(bound, value) if accepted is GIVE_UP else accepted,
+                    with_meta=caller.parent is None,
+                    contexts=context.deferred_contexts,
+                    concludes_turn=context.concludes_turn,
                 )
+                if bound.definition.output.render is None and context.annotation is None:
+                    self._plain_result = success
+                return self._own(success)
             result = _ABORTED
         except AbandonedError:
             self.abandoned = True
@@ -514,7 +522,9 @@ class Dispatch:
         if self._finalizer is not None:
             result = self._result = frozen_result(result)
             result = carry(result, self._finalize(result))
-        result = self._result = frozen_result(result)
+        if result is not self._plain_result:
+            result = frozen_result(result)
+        self._result = result
         for observer in policies.observers:
             try:
                 observer(self, result)

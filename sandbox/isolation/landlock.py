@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import os
 import struct
 from typing import Final
@@ -26,8 +27,12 @@ _SCOPES: Final = 0b11
 """Abstract unix sockets and signals to processes outside."""
 
 
+@functools.cache
 def abi() -> int:
-    """Return the kernel's Landlock version, 0 when it has none or it is switched off."""
+    """Return the kernel's Landlock version, 0 when it has none or it is switched off.
+
+    The same for every worker, so the fork server asks once.
+    """
     try:
         return libc.syscall(
             "landlock_create_ruleset", None, ctypes.c_size_t(0), ctypes.c_uint32(_CREATE_RULESET_VERSION)

@@ -13,7 +13,7 @@ import errno
 import functools
 import struct
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox.isolation import libc
 
@@ -152,9 +152,19 @@ def probe() -> str:
     return libc.MACHINE
 
 
+class _Prepared(NamedTuple):
+    """A filter as the kernel takes it."""
+
+    instructions: int
+    code: ctypes.Array[ctypes.c_char]
+    """Each instruction as a struct sock_filter, in a row."""
+    program: ctypes.Array[ctypes.c_char]
+    """The struct sock_fprog that points at them."""
+
+
 @functools.cache
-def prepare() -> tuple[int, bytes]:
-    """Return how many instructions the filter has, and each as a struct sock_filter, in a row.
+def prepare() -> _Prepared:
+    """Return the filter for this machine.
 
     The same for every worker, so the fork server has it made once.
 
@@ -162,7 +172,10 @@ def prepare() -> tuple[int, bytes]:
         OSError: The machine is unknown.
     """
     instructions = build()
-    return len(instructions), b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+    packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+    code = ctypes.create_string_buffer(packed, len(packed))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(instructions), ctypes.addressof(code)))
+    return _Prepared(len(instructions), code, program)
 
 
 def apply() -> str:
@@ -171,10 +184,7 @@ def apply() -> str:
     Raises:
         OSError: The kernel has no seccomp filters, or the machine is unknown.
     """
-    count, packed = prepare()
-    # The instructions, and the struct sock_fprog that points at them.
-    code = ctypes.create_string_buffer(packed, len(packed))
-    program = ctypes.create_string_buffer(struct.pack("@HP", count, ctypes.addressof(code)))
+    instructions, _, program = prepare()
     try:
         libc.syscall("seccomp", ctypes.c_uint(_SECCOMP_SET_MODE_FILTER), ctypes.c_uint(0), program)
     except OSError as error:
@@ -182,4 +192,4 @@ def apply() -> str:
             raise
         # Kernels before 3.17 know only the prctl spelling.
         libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program), what="seccomp")
-    return f"{count} instructions for {libc.MACHINE}"
+    return f"{instructions} instructions for {libc.MACHINE}"

@@ -39,9 +39,19 @@ _OUT_OF_MEMORY: Final = wire.pack(
 """Ready before it is needed: when it is needed there may be no memory to build it."""
 
 
-def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], language: ModuleType) -> int:
-    """Park until a program arrives, run it, report; returns the exit status of the process."""
-    touch_pages(language)
+def serve(
+    wire_socket: socket.socket, steps: tuple[StepReport, ...], language: ModuleType, *, warm: bool
+) -> int:
+    """Park until a program arrives, run it, report; returns the exit status of the process.
+
+    Args:
+        wire_socket: The wire.
+        steps: What became of the isolation steps.
+        language: `sandbox.worker.restricted`, or in some tests `sandbox.worker.plain`.
+        warm: Whether to warm up at once. The supervisor may ask for it later, when nobody waits.
+    """
+    if warm:
+        touch_pages(language)
     # Every worker is a copy of one process: without this they would all draw the same numbers.
     random.seed()
     channel = Channel(wire_socket)
@@ -59,12 +69,17 @@ def serve(wire_socket: socket.socket, steps: tuple[StepReport, ...], language: M
 
 
 def _serve_program(channel: Channel, language: ModuleType) -> bytes:
-    """Hear what the program will find, then the program; run it, and return the `done` message."""
+    """Hear what the program will find, then the program; run it, and return the `done` message.
+
+    Before that a worker may be asked to warm up.
+    """
     stage: Stage | None = None
     while True:
         # Both at once, or the program long after the rest.
         for name, body in channel.receive(None):
-            if name == wire.PREPARE:
+            if name == wire.WARM:
+                touch_pages(language)
+            elif name == wire.PREPARE:
                 stage = Stage(channel, values.thaw(body), language)  # type: ignore[arg-type]  # the supervisor sends a record
             else:
                 assert stage is not None, "the supervisor prepares first"

@@ -38,7 +38,7 @@ class DyingServer:
     async def run(self):
         await self._gone.wait()
 
-    async def fork(self, budget):
+    async def fork(self, budget, *, warm):
         self._gone.set()
         raise WorkerStartError("the fork server is gone")
 

@@ -8,7 +8,9 @@ import processes
 import pytest
 import trio
 
+from sandbox import pool as pool_module
 from sandbox.errors import ClosedSandboxError
+from sandbox.fork_server import ForkServer
 from sandbox.limits import Limits
 from sandbox.run_message import Offer
 from sandbox.supervisor import Stop
@@ -116,6 +118,65 @@ async def test_setting_up_is_not_charged_to_the_program():
         assert 1 == outcome.value
         # It began to count when the program was sent, and not when the worker was parked.
         assert worker._idle_cpu_seconds >= parked_at
+
+
+def noting_warmth(monkeypatch):
+    """Return a list that will hold, for each worker asked for, whether it is to be warmed up at once."""
+    asked = []
+    fork = ForkServer.fork
+
+    async def noting(server, budget, *, warm):
+        asked.append(warm)
+        return await fork(server, budget, warm=warm)
+
+    monkeypatch.setattr(ForkServer, "fork", noting)
+    return asked
+
+
+async def test_a_worker_that_a_run_waits_for_is_not_warmed_up_first(monkeypatch):
+    asked = noting_warmth(monkeypatch)
+    async with sandbox_of(parked=0) as sandbox:
+        parked, waited = [await sandbox.run(program("return 1")) for _ in range(2)]
+        tighter = await sandbox.run(program("return 1"), limits=LIMITS.tightened(memory_mb=64))
+    assert [1, 1, 1] == [outcome.value for outcome in (parked, waited, tighter)]
+    assert [True, False, False] == asked
+
+
+async def test_workers_parked_while_runs_had_to_wait_are_warmed_up_when_none_has_to(monkeypatch):
+    asked = noting_warmth(monkeypatch)
+    async with sandbox_of() as sandbox:
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(sandbox.run, program("return 1"))
+
+        def is_warm():
+            return [True] == [worker.is_warm for worker in sandbox._pool._parked]
+
+        await eventually(is_warm)
+        assert False in asked[1:]
+        assert [True] == [worker.is_warm for worker in sandbox._pool._parked]
+        outcome = await sandbox.run(program("return await host.echo(n=1)", "echo"))
+    assert {"n": 1} == outcome.value
+
+
+async def test_a_worker_that_ends_before_it_is_warmed_up_is_replaced(monkeypatch):
+    monkeypatch.setattr(pool_module, "_SCARCE_SECONDS", 1000)
+    async with sandbox_of() as sandbox:
+        pool = sandbox._pool
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(sandbox.run, program("return 1"))
+        await eventually(lambda: sandbox.statistics().parked == 1)
+        (cold,) = pool._parked
+        assert not cold.is_warm
+        cold.kill()
+        await cold.wait_exit_status()
+        pool._scarce_until = trio.current_time()
+        await pool._warm_parked()
+        await eventually(lambda: sandbox.statistics().parked == 1)
+        (warm,) = pool._parked
+        assert (True, True) == (warm is not cold, warm.is_warm)
+        assert 1 == (await sandbox.run(program("return 1"))).value
 
 
 async def test_a_program_that_was_started_is_the_one_that_is_run():
