@@ -13,7 +13,7 @@ import trio
 
 from codemode.dispatch_events import DispatchEvents
 from codemode.lane import Abandoned, Lane, Ticket
-from codemode.receipts import CallRecord, bounded_arguments
+from codemode.receipts import SHORT_TEXT_BYTES, CallRecord, bounded_arguments
 from sandbox.vocabulary import HostCall, HostFunctionError, Namespace
 from tool_bindings.abort import AbortSignal
 from tool_bindings.caller import Caller
@@ -120,7 +120,7 @@ class Bridge:
         record = CallRecord(
             f"{self._call_id}:code:{self._numbers}",
             call.member,
-            bounded_arguments(call.arguments),
+            call.arguments,
             line=call.line,
         )
         self.records.append(record)
@@ -141,6 +141,7 @@ class Bridge:
             try:
                 await lane.wait_turn(ticket, is_exclusive)
             except Abandoned:
+                record.arguments = bounded_arguments(call.arguments)
                 record.error_message = "tool call abandoned"
                 reason = self._over or "the program no longer waits for it"
                 raise HostFunctionError(f"{reason}; tool call abandoned") from None
@@ -149,6 +150,8 @@ class Bridge:
         try:
             started = self._events.started(record.id, call.member, call.arguments)
             record.status = "unknown"
+            if started is None or len(started[1]) > SHORT_TEXT_BYTES:
+                record.arguments = bounded_arguments(call.arguments)
             dispatch = self._registry.begin_for(
                 self._caller or self._make_caller(call),
                 call.member,

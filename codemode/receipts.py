@@ -20,6 +20,9 @@ CallStatus = Literal["succeeded", "failed", "unknown", "not_started"]
 
 MAX_ARGUMENT_BYTES: Final = 2048
 """JSON bytes of the arguments a record keeps. Arbitrary: enough to recognise a call."""
+SHORT_TEXT_BYTES: Final = MAX_ARGUMENT_BYTES // 6
+"""Arguments that `encode` writes in so few bytes need not be bounded: a number's text in a receipt is up to
+5.25 times as long (`1e20`)."""
 _MAX_STRING_CHARS: Final = 200
 _FEW: Final = 4
 _SHORT_CHARS: Final = 40

@@ -138,6 +138,10 @@ def frozen_dict(items: dict[str, Any]) -> FrozenDict:
     return frozen
 
 
+set_field: Final[Callable[[FrozenDict, str, Any], None]] = dict.__setitem__
+"""Puts a frozen item in the place of another in a mapping that its maker has not given away yet."""
+
+
 def frozen_list(items: list[Any]) -> FrozenList:
     """Wrap items that are already frozen; the caller vouches for them."""
     frozen = _new_list(FrozenList)

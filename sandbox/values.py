@@ -21,7 +21,15 @@ from sandbox.copying import (
     thaw,
 )
 from sandbox.freezing import freeze_own
-from sandbox.frozen import FrozenDict, FrozenList, JsonValue, frozen_dict, frozen_dicts, frozen_list
+from sandbox.frozen import (
+    FrozenDict,
+    FrozenList,
+    JsonValue,
+    frozen_dict,
+    frozen_dicts,
+    frozen_list,
+    set_field,
+)
 from sandbox.json_text import decode, encode, encode_string, json_size, string_size
 from sandbox.numerals import number_text
 
@@ -47,6 +55,7 @@ __all__ = [
     "frozen_list",
     "json_size",
     "number_text",
+    "set_field",
     "snapshot",
     "snapshot_frozen",
     "string_size",

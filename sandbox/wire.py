@@ -249,7 +249,13 @@ def _parse_call(message: list[Any]) -> Call:
         and (line is None or (type(line) is int and 0 < line <= MAX_LINE))
     ):
         _expect(condition=False)
-    return Call(call_id, namespace[:MAX_NAME_CHARS], member[:MAX_NAME_CHARS], arguments, line)
+    if len(namespace) > MAX_NAME_CHARS or len(member) > MAX_NAME_CHARS:
+        namespace, member = namespace[:MAX_NAME_CHARS], member[:MAX_NAME_CHARS]
+    return _new_call(Call, (call_id, namespace, member, arguments, line))
+
+
+_new_call: Final[Callable[[type[Call], tuple[object, ...]], Call]] = tuple.__new__
+"""What `Call` itself does, without the function of Python's that a named tuple has for it."""
 
 
 def _parse_cancel(message: list[Any]) -> Cancel:

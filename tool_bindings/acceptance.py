@@ -20,6 +20,7 @@ from sandbox.values import (
     freeze_fast,
     frozen_dict,
     frozen_list,
+    set_field,
     uncollected,
 )
 from tool_bindings.columns import compile_many
@@ -226,7 +227,8 @@ def _object(node: Mapping[str, Any], levels: int) -> Accept:
     def accept(value: Any) -> Any:
         kind = type(value)
         if kind is dict:
-            fields = value.copy()
+            # Copied before it is looked at, so that another thread cannot change it in between.
+            fields = frozen_dict(value)
         elif kind is FrozenDict:
             fields = value
         else:
@@ -243,12 +245,14 @@ def _object(node: Mapping[str, Any], levels: int) -> Accept:
             if taken is GIVE_UP:
                 return GIVE_UP
             if taken is not item:
-                fields[key] = taken
+                if fields is value:
+                    return GIVE_UP
+                set_field(fields, key, taken)
         # In a closed object every key is a declared one by now, so counting them may settle it.
         if len(fields) != declared or accept_other is not None:
             for name in required:
                 if name not in fields:
                     return GIVE_UP
-        return fields if kind is FrozenDict else frozen_dict(fields)
+        return fields
 
     return accept

@@ -188,13 +188,21 @@ def _make_execute(
     is_open: bool,
 ) -> Callable[[Mapping[str, Any], ToolRunContext], Any]:
     names = frozenset(argument.name for argument in plan)
-    structured = [(argument.name, argument.structure) for argument in plan if argument.structure is not None]
+    integers = tuple(argument.name for argument in plan if argument.structure is _to_int)
+    structured = [
+        (argument.name, argument.structure)
+        for argument in plan
+        if argument.structure is not None and argument.structure is not _to_int
+    ]
 
     def keywords(arguments: Mapping[str, Any], context: ToolRunContext) -> dict[str, Any]:
         given = dict(arguments)
+        for name in integers:
+            # Most are what the function wants already.
+            if type(given.get(name)) is float:
+                given[name] = _structured(name, _to_int, given[name])
         for name, structure in structured:
-            # An int is what `_to_int` gives already, and most arguments it is asked about are one.
-            if name in given and not (structure is _to_int and type(given[name]) is int):
+            if name in given:
                 given[name] = _structured(name, structure, given[name])
         if is_open:
             for name in given.keys() - names:
