@@ -163,8 +163,7 @@ class ForkServer:
         self._next_id += 1
         self._workers[worker.id] = worker
         try:
-            async with self._sending:
-                await self._send(launch.fork_request(worker.id, budget, warm=warm), theirs)
+            await self._send(launch.fork_request(worker.id, budget, warm=warm), theirs)
         except BaseException as error:
             self._workers.pop(worker.id, None)
             ours.close()
@@ -238,13 +237,21 @@ class ForkServer:
         self._pidfd = self._process_pidfd = self._stderr = -1
 
     async def _send(self, data: bytes, wire: socket.socket) -> None:
+        try:
+            # Without taking turns, which costs a trip through the scheduler: a message is sent whole or not.
+            socket.send_fds(self._control, [data], [wire.fileno()])
+        except BlockingIOError:
+            async with self._sending:
+                await self._send_later(data, wire)
+
+    async def _send_later(self, data: bytes, wire: socket.socket) -> None:
         while True:
+            await trio.lowlevel.wait_writable(self._control)
             try:
                 socket.send_fds(self._control, [data], [wire.fileno()])
             except BlockingIOError:
-                await trio.lowlevel.wait_writable(self._control)
-            else:
-                return
+                continue
+            return
 
     async def _receive(self) -> tuple[bytes | None, list[int]]:
         while True:

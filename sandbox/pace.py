@@ -33,9 +33,11 @@ _WINDOW_TURNS: Final = 24
 """Turns that are timed together. Arbitrary: enough to tell one way from the other, few enough to lose."""
 _WORTHWHILE: Final = 0.9
 """Part of the time on one core that a turn may take on two; more is not worth keeping two busy. Arbitrary."""
-_MOST_WINDOWS: Final = 64
-"""Windows on one core before two are tried again, at most: the first try costs one, each failed one doubles
-the pause. A try on a busy machine takes up to three windows' time, so tries cost 5 % at worst."""
+_MOST_WINDOWS: Final = 128
+"""Windows on one core before two are tried again, at most; every try that fails doubles them. Arbitrary: a
+try is given up after little more than a window's time, so on a busy machine they all cost a few percent."""
+_LASTING_WINDOWS: Final = 8
+"""Windows that a try has to last for the next pause to be a short one again. Arbitrary."""
 _MOST_LOOKING_SECONDS: Final = 0.9
 """CPU time of one worker that is taken for looking. Below the second by which the kernel's own CPU limit
 of a worker is longer than the run's."""
@@ -52,14 +54,14 @@ class Pace:
 
     __slots__ = (
         "_began",
+        "_good_windows",
         "_heard",
-        "_on_one_core",
+        "_most_seconds",
         "_pause",
         "_placement",
         "_poll",
         "_tell",
         "_turns",
-        "_was_interrupted",
         "_windows_left",
         "is_apart",
         "looking_seconds",
@@ -78,19 +80,31 @@ class Pace:
         self._turns = -1
         """Turns of this window; below 0 before one has begun."""
         self._began = 0.0
-        self._was_interrupted = False
         self._heard = 0.0
         """When the last message came, if the worker looks for its answer."""
-        self._on_one_core = math.inf
-        """Seconds of the quickest window since both have shared a core."""
+        self._most_seconds = math.inf
+        """Seconds a window on two cores may take, by the quickest since both have shared one."""
         self._pause = self._windows_left = 1
+        self._good_windows = 0
 
     def turn(self) -> None:
         """Take note that a message came that is one of many, each by itself. Called before it is acted on."""
-        self._heard = perf_counter() if self.is_apart else 0.0
         self._turns += 1
-        if self._turns >= _WINDOW_TURNS:
-            self._judge()
+        if self.is_apart:
+            self._heard = perf_counter()
+            is_late = self._heard - self._began > self._most_seconds
+            if is_late or self.looking_seconds > _MOST_LOOKING_SECONDS:
+                self._come_together()
+            elif self._turns >= _WINDOW_TURNS:
+                self._begin_window(self._heard)
+                self._good_windows += 1
+        elif self._turns >= _WINDOW_TURNS:
+            now = perf_counter()
+            self._most_seconds = min(self._most_seconds, (now - self._began) * _WORTHWHILE)
+            self._begin_window(now)
+            self._windows_left -= 1
+            if self._windows_left <= 0:
+                self._move_apart()
         elif self._turns <= 0:
             self._began = perf_counter()
 
@@ -100,16 +114,10 @@ class Pace:
             self.looking_seconds += min(perf_counter() - self._heard, LOOK_SECONDS)
 
     def interrupt(self) -> None:
-        """Take note that something else came in between, so that turns cannot be compared.
-
-        Once is chance: a core was taken away for a moment. Twice before a window is full is another kind of
-        program.
-        """
+        """Take note that something else came, from a program that does not make one call after the other."""
         self._turns = -1
         if self.is_apart:
-            if self._was_interrupted:
-                self._come_together()
-            self._was_interrupted = True
+            self._come_together()
 
     def wait(self) -> bool:
         """Wait for a message, blocking this thread for a moment; return whether the worker is a quick one."""
@@ -131,34 +139,22 @@ class Pace:
                 return
         self.sleep()
 
-    def _judge(self) -> None:
-        now = perf_counter()
-        seconds = now - self._began
+    def _begin_window(self, now: float) -> None:
         self._began = now
         self._turns = 0
-        self._was_interrupted = False
-        if self.is_apart:
-            if self.looking_seconds > _MOST_LOOKING_SECONDS:
-                self._come_together()
-            elif seconds < self._on_one_core * _WORTHWHILE:
-                self._pause = 1
-            else:
-                self._pause = min(self._pause * 2, _MOST_WINDOWS)
-                self._come_together()
-        else:
-            self._on_one_core = min(self._on_one_core, seconds)
-            self._windows_left -= 1
-            if self._windows_left <= 0:
-                self._move_apart()
 
     def _move_apart(self) -> None:
         if self.looking_seconds < _MOST_LOOKING_SECONDS and self._placement.step_aside():
             self.is_apart = True
+            self._good_windows = 0
             self._tell(LOOK_SECONDS)
 
     def _come_together(self) -> None:
-        self.is_apart = self._was_interrupted = False
-        self._on_one_core = math.inf
-        self._windows_left = self._pause
-        self._placement.let_go()
+        self.is_apart = False
+        self._heard = 0.0
+        self._turns = -1
+        self._most_seconds = math.inf
+        lasted = self._good_windows >= _LASTING_WINDOWS
+        self._pause = self._windows_left = 1 if lasted else min(self._pause * 2, _MOST_WINDOWS)
+        self._placement.return_to_core()
         self._tell(0.0)

@@ -62,6 +62,16 @@ class Placement:
             self._is_bound = True
             _allow(self._pid, {self._core})
 
+    def return_to_core(self) -> None:
+        """Keep the worker on the core again that it has stepped aside from; where there was none, let it go.
+
+        Not on the core this thread happens to be on now, which may be one that something else is busy on.
+        """
+        if self._core is None:
+            self.let_go()
+        else:
+            _allow(self._pid, {self._core})
+
     def wait_here(self, wait: Callable[[], object]) -> None:
         """Call `wait`, which blocks this thread, so that the thread is woken on the worker's core.
 

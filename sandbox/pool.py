@@ -140,10 +140,10 @@ class WorkerPool:
 
     def replace_soon(self) -> None:
         """Have a worker prepared in place of one that was taken. To be called when that has its program."""
-        if self._parked:
+        if self._parked and not self._are_scarce():
             self._do_chores_soon()
         else:
-            # The next run would have to wait for one, and runs seem to come one after the other.
+            # The next run would have to wait for one, or the one after it, as some just had to.
             self._refill()
 
     async def take(self, budget: WorkerBudget, offer: Offer) -> Worker:
@@ -365,6 +365,15 @@ class WorkerPool:
     # ---- the fork server
 
     async def _running_server(self) -> ForkServer:
+        server = self._server
+        if (
+            server is not None
+            and not self._closed
+            and not self._server_lock.locked()
+            and not server.is_gone()
+        ):
+            # As nearly always, and without a trip through the scheduler.
+            return server
         async with self._server_lock:
             if self._closed:
                 raise ClosedSandboxError("the sandbox is closed")

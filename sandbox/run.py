@@ -347,8 +347,9 @@ class Run:
                     continue
                 self._units = 0
                 takes_turns = self._had_one_call and self._is_alone()
-                self._pace.interrupt()
-                if takes_turns:
+                if not takes_turns:
+                    self._pace.interrupt()
+                elif not self._pace.is_apart:
                     self._worker.placement.settle()
                 began = time.perf_counter()
                 await trio.lowlevel.wait_readable(sock)
@@ -547,7 +548,7 @@ class Run:
         self._charge(len(message))
 
     def _answer(self, call: HostCall, value: JsonValue) -> None:
-        """Post a call's result; that of a call by itself is sent at once, as the program waits for it."""
+        """Post a call's result; that of a call by itself is sent at once to a worker on another core."""
         if self._over:
             return
         reply = result_message(call, value, self._limits)
@@ -555,7 +556,8 @@ class Run:
             self._post(reply)
         else:
             self._post_parts(reply)
-        if self._had_one_call:
+        if self._had_one_call and self._pace.is_apart:
+            # Not on one core: there the worker would run at once, and this thread wait for its turn.
             self._outgoing.flush()
             self._pace.answered()
 

@@ -183,11 +183,12 @@ class Worker:
 
     def alive(self) -> bool:
         """Return whether a parked worker can still take a run."""
-        if self._reported.is_set():
-            return False
+        return not self._reported.is_set() and not self._has_ended()
+
+    def _has_ended(self) -> bool:
         poll = select.poll()
         poll.register(self._pidfd, select.POLLIN)
-        return not poll.poll(0)
+        return bool(poll.poll(0))
 
     def kill(self) -> None:
         """End the process now; harmless when it has ended already."""
@@ -199,6 +200,10 @@ class Worker:
 
     async def end(self) -> None:
         """Kill the process, wait until it is gone, let go of its descriptors. Safe to call twice."""
+        if self._pidfd >= 0 and not self._ending.locked() and self._has_ended():
+            # As nearly always: then there is nothing to wait for, not even a turn of the scheduler.
+            self.close()
+            return
         await self._forked.wait()
         async with self._ending:
             if self._pidfd >= 0:

@@ -26,8 +26,8 @@ class Placement:
             self.moves.append("aside")
         return self.has_other_core
 
-    def let_go(self):
-        self.moves.append("let go")
+    def return_to_core(self):
+        self.moves.append("back")
 
 
 class Case:
@@ -76,7 +76,7 @@ def test_it_stays_like_that_while_it_is_quicker(case):
 def test_what_is_hardly_quicker_is_given_up(case):
     case.go_apart()
     case.turns(WINDOW, NOT_WORTH_IT)
-    assert (False, ["aside", "let go"], [LOOK_SECONDS, 0.0]) == (
+    assert (False, ["aside", "back"], [LOOK_SECONDS, 0.0]) == (
         case.pace.is_apart,
         case.placement.moves,
         case.told,
@@ -90,35 +90,43 @@ def test_a_core_that_is_taken_away_later_is_noticed(case):
     assert not case.pace.is_apart
 
 
-def test_every_try_that_fails_doubles_the_pause_up_to_a_bound(case):
-    pauses = []
-    for _ in range(9):
+def pauses(case, tries, end):
+    """Let so many tries end in a way, and return for how many windows a core was shared before each."""
+    found = []
+    for _ in range(tries):
         shared = 0
         while not case.pace.is_apart:
             case.turns(1, ON_ONE_CORE)
             shared += 1
-        case.turns(WINDOW, 0.0003)
+        end()
         assert not case.pace.is_apart
-        pauses.append(shared // WINDOW)
-    assert [1, 2, 4, 8, 16, 32, 64, 64, 64] == pauses
+        found.append(round(shared / WINDOW))
+    return found
 
 
-def test_a_try_that_succeeds_makes_the_next_pause_short_again(case):
-    case.go_apart()
-    case.turns(WINDOW, 0.0003)
-    case.turns(2 * WINDOW, ON_ONE_CORE)
-    assert case.pace.is_apart
-    case.turns(WINDOW, QUICKER)
-    case.turns(WINDOW, 0.0003)
-    assert not case.pace.is_apart
-    case.turns(2 * WINDOW, ON_ONE_CORE)
-    assert case.pace.is_apart
+def test_every_try_that_fails_makes_the_pause_longer_up_to_a_bound(case):
+    assert [1, 2, 4, 8, 16, 32, 64, 128, 128] == pauses(case, 9, lambda: case.turns(WINDOW, 0.0003))
+
+
+def test_a_try_that_was_interrupted_has_failed_as_well(case):
+    assert [1, 2, 4] == pauses(case, 3, case.pace.interrupt)
+
+
+def test_a_try_that_lasts_makes_the_next_pause_short_again(case):
+    pauses(case, 2, lambda: case.turns(WINDOW, 0.0003))
+
+    def last():
+        case.turns(20 * WINDOW, QUICKER)
+        case.turns(1, 1.0)
+
+    assert [4, 1] == pauses(case, 2, last)
 
 
 def test_turns_are_compared_with_those_since_the_core_was_shared_again(case):
     case.go_apart()
-    case.turns(WINDOW, 0.001)  # The program does more between its calls from here on.
-    case.turns(2 * WINDOW, 0.0012)
+    case.turns(4, 0.001)  # The program does more between its calls from here on.
+    assert not case.pace.is_apart
+    case.turns(2 * WINDOW + 1, 0.0012)
     assert case.pace.is_apart
     case.turns(WINDOW, 0.001)
     assert case.pace.is_apart
@@ -133,16 +141,18 @@ def test_an_interruption_begins_the_count_anew(case):
     assert case.pace.is_apart
 
 
-def test_one_interruption_is_chance_and_two_in_one_window_are_not(case):
+def test_a_program_that_does_something_else_ends_it_at_once(case):
     case.go_apart()
     case.pace.interrupt()
-    assert case.pace.is_apart
-    case.turns(WINDOW + 1, QUICKER)
-    case.pace.interrupt()
-    assert case.pace.is_apart
-    case.turns(WINDOW - 1, QUICKER)
-    case.pace.interrupt()
     assert (False, 0.0) == (case.pace.is_apart, case.told[-1])
+
+
+def test_a_turn_that_takes_longer_than_a_window_may_ends_it_without_waiting_for_the_others(case):
+    case.go_apart()
+    case.turns(3, QUICKER)
+    assert case.pace.is_apart
+    case.turns(1, WINDOW * ON_ONE_CORE)
+    assert not case.pace.is_apart
 
 
 def test_on_a_machine_of_one_core_nothing_changes(monkeypatch):

@@ -82,3 +82,26 @@ def test_a_worker_that_has_ended_is_no_trouble():
     placement.settle()
     placement.wait_here(lambda: None)
     placement.let_go()
+
+
+def test_a_worker_returns_to_the_core_it_was_kept_on_wherever_this_thread_is_by_then(child):
+    everywhere = os.sched_getaffinity(0)
+    placement = Placement(child)
+    placement.settle()
+    first = os.sched_getaffinity(child)
+    try:
+        elsewhere = everywhere - first
+        placement.step_aside()
+        os.sched_setaffinity(0, elsewhere)
+        placement.return_to_core()
+        assert first == os.sched_getaffinity(child)
+    finally:
+        os.sched_setaffinity(0, everywhere)
+
+
+def test_a_worker_that_was_kept_nowhere_returns_to_every_core(child):
+    everywhere = os.sched_getaffinity(0)
+    placement = Placement(child)
+    placement.step_aside()
+    placement.return_to_core()
+    assert everywhere == os.sched_getaffinity(child)
