@@ -542,4 +542,4 @@ async def test_what_a_worker_spends_on_looking_for_answers_is_not_the_programs(s
 
     outcome = await sandbox.run(Program("for _ in range(30):\n    await host.call()", (space(slow),)))
     assert outcome.failure is None
-    assert 0 < outcome.usage.compute_seconds < 0.15
+    assert outcome.usage.compute_seconds < 0.15
