@@ -36,6 +36,9 @@ _WORTHWHILE: Final = 0.9
 _MOST_WINDOWS: Final = 128
 """Windows on one core before two are tried again, at most; every try that fails doubles them. Arbitrary: a
 try is given up after little more than a window's time, so on a busy machine they all cost a few percent."""
+_FIRST_WINDOWS: Final = 3
+"""Windows on one core before the first try. Arbitrary: when a run begins, a worker is made for the next one,
+which takes a core for as long."""
 _LASTING_WINDOWS: Final = 8
 """Windows that a try has to last for the next pause to be a short one again. Arbitrary."""
 _MOST_LOOKING_SECONDS: Final = 0.9
@@ -84,7 +87,8 @@ class Pace:
         """When the last message came, if the worker looks for its answer."""
         self._most_seconds = math.inf
         """Seconds a window on two cores may take, by the quickest since both have shared one."""
-        self._pause = self._windows_left = 1
+        self._windows_left = _FIRST_WINDOWS
+        self._pause = 1
         self._good_windows = 0
 
     def turn(self) -> None:

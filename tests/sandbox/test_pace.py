@@ -10,6 +10,7 @@ from sandbox import pace as pace_module
 from sandbox.pace import LOOK_SECONDS, Pace
 
 WINDOW = pace_module._WINDOW_TURNS
+FIRST = pace_module._FIRST_WINDOWS * WINDOW
 ON_ONE_CORE, QUICKER, NOT_WORTH_IT = 0.00014, 0.00009, 0.00013
 """Seconds per turn."""
 
@@ -48,7 +49,7 @@ class Case:
             self.pace.turn()
 
     def go_apart(self, on_one_core=ON_ONE_CORE):
-        self.turns(WINDOW + 1, on_one_core)
+        self.turns(FIRST + 1, on_one_core)
         assert self.pace.is_apart
 
 
@@ -58,12 +59,12 @@ def case(monkeypatch):
 
 
 def test_a_run_of_few_turns_shares_a_core(case):
-    case.turns(WINDOW, ON_ONE_CORE)
+    case.turns(FIRST, ON_ONE_CORE)
     assert (False, [], []) == (case.pace.is_apart, case.placement.moves, case.told)
 
 
 def test_many_turns_in_a_row_get_a_core_each(case):
-    case.turns(WINDOW + 1, ON_ONE_CORE)
+    case.turns(FIRST + 1, ON_ONE_CORE)
     assert (True, ["aside"], [LOOK_SECONDS]) == (case.pace.is_apart, case.placement.moves, case.told)
 
 
@@ -105,11 +106,11 @@ def pauses(case, tries, end):
 
 
 def test_every_try_that_fails_makes_the_pause_longer_up_to_a_bound(case):
-    assert [1, 2, 4, 8, 16, 32, 64, 128, 128] == pauses(case, 9, lambda: case.turns(WINDOW, 0.0003))
+    assert [3, 2, 4, 8, 16, 32, 64, 128, 128] == pauses(case, 9, lambda: case.turns(WINDOW, 0.0003))
 
 
 def test_a_try_that_was_interrupted_has_failed_as_well(case):
-    assert [1, 2, 4] == pauses(case, 3, case.pace.interrupt)
+    assert [3, 2, 4] == pauses(case, 3, case.pace.interrupt)
 
 
 def test_a_try_that_lasts_makes_the_next_pause_short_again(case):
@@ -132,8 +133,8 @@ def test_turns_are_compared_with_those_since_the_core_was_shared_again(case):
     assert case.pace.is_apart
 
 
-def test_an_interruption_begins_the_count_anew(case):
-    case.turns(WINDOW, ON_ONE_CORE)
+def test_an_interruption_begins_the_window_anew(case):
+    case.turns(FIRST, ON_ONE_CORE)
     case.pace.interrupt()
     case.turns(WINDOW, ON_ONE_CORE)
     assert not case.pace.is_apart
