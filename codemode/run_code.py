@@ -83,6 +83,8 @@ class RunRequest:
     on_log: LogListener | None = None
     on_accepted: Callable[[], object] | None = None
     """Called when the program is on its way, or has to wait; not at all for one that is never sent."""
+    on_lasting: Callable[[], object] | None = None
+    """Called when the run takes longer than a moment, or has to wait."""
     scope: Scope | None = None
     token: DispatchToken | None = None
     bridge: Bridge | None = None
@@ -219,6 +221,7 @@ class RunCodeTool:
                 stop=request.stop,
                 on_log=request.on_log,
                 on_accepted=request.on_accepted,
+                on_lasting=request.on_lasting,
                 started=request.started if program is request.program else None,
             )
         except SandboxError as error:

@@ -224,7 +224,8 @@ class CodeService:
             self._run_code.start(request, arguments["code"])
         try:
             async with open_background_nursery() as nursery:
-                request.on_accepted = lambda: self._accepted(turn, request, nursery)
+                request.on_accepted = lambda: self._accepted(turn, request)
+                request.on_lasting = lambda: nursery.start_soon(_stop_when_cancelled, request.stop)
                 await dispatch.prepare()
                 await dispatch.execute()
                 turn.begin()
@@ -235,9 +236,8 @@ class CodeService:
         return result
 
     @staticmethod
-    def _accepted(turn: Turn, request: RunRequest, nursery: trio.Nursery) -> None:
+    def _accepted(turn: Turn, request: RunRequest) -> None:
         """Do what need not be done before the program is sent, while its worker gets going."""
-        nursery.start_soon(_stop_when_cancelled, request.stop)
         try:
             turn.begin()
         except Exception as error:  # noqa: BLE001  # what it is, `begin` says again when the run has settled

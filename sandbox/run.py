@@ -137,7 +137,11 @@ class Run:
         return self._done is not None
 
     async def settle(
-        self, stop: Stop, unsent: memoryview, on_sent: Callable[[], object] | None = None
+        self,
+        stop: Stop,
+        unsent: memoryview,
+        on_sent: Callable[[], object] | None = None,
+        on_lasting: Callable[[], object] | None = None,
     ) -> Outcome:
         """Run to the program's end and to that of its calls, and return the outcome.
 
@@ -147,6 +151,7 @@ class Run:
             stop: A way to end it from outside.
             unsent: What the worker has not been sent yet of its program.
             on_sent: Called when nothing that the program says has been heard yet.
+            on_lasting: Called when other tasks get to run meanwhile.
         """
         began = ended = trio.current_time()
         compute_seconds = 0.0
@@ -163,6 +168,8 @@ class Run:
                 compute_seconds = self._compute_seconds()
                 self._finish()
             else:
+                if on_lasting is not None:
+                    on_lasting()
                 async with trio.open_nursery() as self._tasks:
                     self._outgoing.tasks = self._tasks
                     try:

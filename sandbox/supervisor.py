@@ -133,6 +133,7 @@ class Sandbox:
         stop: Stop | None = None,
         on_log: LogListener | None = None,
         on_accepted: Callable[[], object] | None = None,
+        on_lasting: Callable[[], object] | None = None,
         started: Started | None = None,
     ) -> Outcome:
         """Run one program in a worker of its own, from the first instruction to quiescence.
@@ -147,6 +148,8 @@ class Sandbox:
             on_log: Gets printed text as it arrives, in pieces.
             on_accepted: Called once, when the program has been sent to its worker, or has to wait for one:
                 what only has to be done before the first call, while the worker has its own things to do.
+            on_lasting: Called once, when the run takes longer than a moment, or has to wait for a worker:
+                what is only there to end it from outside. Before that nobody would get to ask for it.
             started: What `start` returned for this program and these limits.
 
         Returns:
@@ -175,9 +178,12 @@ class Sandbox:
             if sent is None:
                 offer = self._offer_of(program)
                 is_ready = self._slots.value > 0 and self._pool.has_parked(WorkerBudget.of(limits), offer)
-                if on_accepted is not None and not is_ready:
-                    on_accepted()
-                    on_accepted = None
+                if not is_ready:
+                    if on_accepted is not None:
+                        on_accepted()
+                    if on_lasting is not None:
+                        on_lasting()
+                    on_accepted = on_lasting = None
                 if not await self._wait_slot(stop):
                     return _unstarted(Failure("abort", stop.reason))
             self._running += 1
@@ -185,7 +191,7 @@ class Sandbox:
                 if sent is None:
                     worker = await self._pool.take(WorkerBudget.of(limits), offer)
                     sent = worker, self._send(worker, offer, program, limits, at_once=True)
-                return await self._run(*sent, program, limits, stop, on_log, on_accepted)
+                return await self._run(*sent, program, limits, stop, on_log, on_accepted, on_lasting)
             finally:
                 self._running -= 1
                 self._completed += 1
@@ -260,6 +266,7 @@ class Sandbox:
         stop: Stop,
         on_log: LogListener | None,
         on_accepted: Callable[[], object] | None,
+        on_lasting: Callable[[], object] | None,
     ) -> Outcome:
         try:
             run = Run(
@@ -271,7 +278,7 @@ class Sandbox:
                 grace_seconds=self._settings.grace_seconds,
                 is_alone=self._is_alone,
             )
-            outcome = await run.settle(stop, unsent, on_accepted)
+            outcome = await run.settle(stop, unsent, on_accepted, on_lasting)
         except BaseException:
             await self._pool.retire(worker)
             raise
