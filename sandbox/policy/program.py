@@ -149,7 +149,8 @@ def _compile(
     docstrings = docstrings_of(tree) if documented else ()
     _keep_own_dunders(tree, source)
     flags, keep_annotations = _take_future_imports(body)
-    _expand_star_imports(tree, star_names)
+    if "import" in source:
+        _expand_star_imports(tree, star_names)
     _return_last_value(body)
     # Examples see every name of the program, so each must be a global.
     scopes = ScopeTree(body, provided, share_all=documented)
@@ -299,10 +300,14 @@ def _expand_star_imports(tree: ast.Module, star_names: Mapping[str, tuple[str, .
         statement.names = [ast.copy_location(alias, statement) for alias in wanted]
 
 
+_NO_OWN_LEVEL = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)
+"""What holds no statements of the level it stands on."""
+
+
 def _own_level(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Yield the statements that are executed at the program's own level, nested ones as well."""
     for node in body:
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        if not isinstance(node, _NO_OWN_LEVEL):
             yield node
             yield from _own_level(ast.iter_child_nodes(node))
 
@@ -330,7 +335,7 @@ def _return_last_value(body: list[ast.stmt]) -> None:
 def _holds_return(node: ast.AST) -> bool:
     if isinstance(node, ast.Return):
         return True
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+    if isinstance(node, _NO_OWN_LEVEL):
         return False
     return any(_holds_return(child) for child in ast.iter_child_nodes(node))
 

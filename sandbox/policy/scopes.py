@@ -221,7 +221,7 @@ class ScopeTree(ast.NodeVisitor):
     def steady_parameter(self, scope: Scope, name: str) -> Scope | None:
         """Return the function whose never rebound parameter `name` means in `scope`."""
         owner = self.resolve(scope, name)
-        if owner is None or not isinstance(owner.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if owner is None or not isinstance(owner.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return None
         return owner if name in owner.parameters and name not in owner.rebound else None
 

@@ -47,7 +47,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def _root(value: ast.expr) -> ast.expr:
     """Return what attributes, items and calls start from."""
-    while isinstance(value, ast.Attribute | ast.Subscript | ast.Call):
+    while isinstance(value, (ast.Attribute, ast.Subscript, ast.Call)):
         value = value.func if isinstance(value, ast.Call) else value.value
     return value
 

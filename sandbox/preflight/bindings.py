@@ -112,7 +112,7 @@ def is_always_true(test: ast.expr) -> bool:
 
 def may_end(node: ast.AST) -> bool:
     """Whether a statement may return, raise, or go on for ever."""
-    if isinstance(node, ast.Return | ast.Raise):
+    if isinstance(node, (ast.Return, ast.Raise)):
         return True
     if isinstance(node, ast.While) and is_always_true(node.test) and not _breaks(node.body):
         return True

@@ -324,7 +324,7 @@ class _Finder:
             self._report(node, error_type, space.unknown(name), None)
 
     def _space_and_name(self, node: ast.expr) -> tuple[Space | None, str | None]:
-        if not (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Load)):
+        if not (isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load)):
             return None, None
         match node:
             case ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr=group)):
