@@ -61,6 +61,8 @@ KEEP_FILES: Final = 8
 Observer = Callable[[SessionEvent], None]
 Draft = tuple[str, dict[str, Any], bool, list[int] | None]
 """An event to be: its type and data, whether it takes part in what a model sees, and the events it cites."""
+DispatchDraft = tuple[str, str, str, bytes]
+"""An event of a nested call to be: its type, the call's id, its tool, its whole data as `encode` gives it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -242,6 +244,46 @@ class SessionLog:
             file.append(_DISPATCH_LINES[type] % (seq, time_ms, text))
         except OSError as error:
             self._lose(seq, reason(error))
+            return
+        if self._sync == "event":
+            self._sync_file()
+
+    def append_dispatches(self, outer_call_id: str, drafts: Iterable[DispatchDraft]) -> None:
+        """Add events of nested calls in one write; each as `append_dispatch` would.
+
+        Args:
+            outer_call_id: The root and the parent of them all.
+            drafts: The events.
+
+        Raises:
+            SessionOrderError: One of them cannot stand here; those before it are recorded.
+        """
+        file = self._file
+        assert file is not None, "a log that only writes has a file"
+        if self._rotate_at is not None and file.size >= self._rotate_at:
+            self._rotate(file)
+        state = self._state
+        time_ms = max(state.last_time, self._clock())
+        first_seq = seq = state.next_seq or 0
+        lines: list[bytes] = []
+        try:
+            for type_, sub_call_id, name, text in drafts:
+                accept = state.start_dispatch if type_ == DISPATCH_START else state.end_dispatch
+                accept(outer_call_id, outer_call_id, sub_call_id, name)
+                lines.append(_DISPATCH_LINES[type_] % (seq, time_ms, text))
+                seq += 1
+        finally:
+            state.next_seq = seq
+            state.last_time = time_ms
+            if lines:
+                self._write_lines(file, first_seq, lines)
+
+    def _write_lines(self, file: LogFile, first_seq: int, lines: list[bytes]) -> None:
+        try:
+            file.append(b"".join(lines))
+        except OSError as error:
+            for seq in range(first_seq, first_seq + len(lines)):
+                self._lose(seq, reason(error))
             return
         if self._sync == "event":
             self._sync_file()

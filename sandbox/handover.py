@@ -10,14 +10,28 @@ from __future__ import annotations
 
 import contextvars
 import types
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import trio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
 T = TypeVar("T")
+
+
+class Begun(NamedTuple, Generic[T]):
+    """A coroutine that waits; whichever task it was begun in has to go on with it.
+
+    Attributes:
+        coroutine: The coroutine.
+        trap: What it has yielded.
+        context: Its context variables, in which it was begun.
+    """
+
+    coroutine: Coroutine[Any, Any, T]
+    trap: Any
+    context: contextvars.Context
 
 
 @types.coroutine
@@ -36,6 +50,13 @@ def await_noticing(answer: Awaitable[T], on_wait: Callable[[], None]) -> Generat
         value: T = stop.value
         return value
     on_wait()
+    return (yield from go_on(Begun(coroutine, trap, context)))  # type: ignore[no-any-return]  # a generator, marked
+
+
+@types.coroutine
+def go_on(begun: Begun[T]) -> Generator[Any, Any, T]:
+    """Await the rest of a coroutine, in the task that it was begun in."""
+    coroutine, trap, context = begun
     # From here on this task is the call's: the scheduler resumes it in the context it began in.
     trio.lowlevel.current_task().context = context
     while True:
@@ -50,7 +71,7 @@ def await_noticing(answer: Awaitable[T], on_wait: Callable[[], None]) -> Generat
         try:
             trap = coroutine.send(sent) if thrown is None else coroutine.throw(thrown)
         except StopIteration as stop:
-            value = stop.value
+            value: T = stop.value
             return value
 
 

@@ -22,12 +22,14 @@ import trio
 from sandbox import endings, values, wire
 from sandbox.answers import (
     error_message,
+    messages_together,
     require_bounded_arguments,
     result_message,
     too_many_pending_message,
 )
+from sandbox.batch import Batch
 from sandbox.errors import WireProtocolError
-from sandbox.handover import await_noticing
+from sandbox.handover import Begun, await_noticing, go_on
 from sandbox.ledger import OutputLedger
 from sandbox.next_steps import advised
 from sandbox.outgoing import Outgoing
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
     from sandbox.stop import Stop
     from sandbox.values import JsonValue
+    from sandbox.vocabulary import Answer, Cancellable
     from sandbox.workers import Worker
 
 _RECEIVE_BYTES: Final = 64 * 1024
@@ -63,7 +66,7 @@ _UNIT_BYTES: Final = 4096
 _SECONDS_PER_TURN: Final = 0.005
 """Or for how long, because bodies of calls that wait for nothing run in the reader."""
 _UNITS_PER_BRIEF_WAIT: Final = 8
-_CALL_START: Final = [wire.CALL]
+_CALL_STARTS: Final = ([wire.CALL], [wire.BATCH])
 _PACE: Final = wire.PACE.encode()
 _MOMENT_SECONDS: Final = 0.001
 """How long a run is waited for without giving way to other tasks when it has just begun. Arbitrary: what a
@@ -129,6 +132,8 @@ class Run:
         self._outgoing = Outgoing(worker.socket)
         self._stuck: trio.CancelScope | None = None
         self._clock = WallClock()
+        self._batch: Batch | None = None
+        """The batch at hand: only when it is through, the next message is looked at."""
         self._tasks: trio.Nursery
 
     @property
@@ -255,6 +260,8 @@ class Run:
         """Kill the worker, give up its calls, let the readers go."""
         self._end_service()
         self._worker.kill()
+        if self._batch is not None:
+            self._batch.close()
         if self._done is None or self._outgoing.is_sending:
             # Somebody waits for the wire. Whoever has heard the end of the program is done with reading.
             trio.lowlevel.notify_closing(self._worker.socket)
@@ -295,7 +302,7 @@ class Run:
 
     # ---- frames from the worker
 
-    async def _read(self, messages: Iterator[Any]) -> None:
+    async def _read(self, messages: Iterator[wire.FromWorker]) -> None:
         """Act on messages until the run ends or another reader takes over.
 
         Args:
@@ -307,25 +314,23 @@ class Run:
         with trio.CancelScope(shield=True), trio.CancelScope() as scope:
             await self._read_in(scope, messages)
 
-    async def _read_in(self, scope: trio.CancelScope, messages: Iterator[Any]) -> None:
+    async def _read_in(self, scope: trio.CancelScope, messages: Iterator[wire.FromWorker]) -> None:
         try:
             while True:
+                if self._batch is not None and (await self._serve_batch(messages, scope) or self._over):
+                    return
                 for message in messages:
-                    if (
-                        self._units > _UNITS_PER_TURN
-                        or time.perf_counter() - self._rested_at > _SECONDS_PER_TURN
-                    ):
-                        await self._rest()
-                    if self._failure is not None or self._done is not None:
+                    if not await self._may_go_on():
                         return  # Asked to stop meanwhile: what is left of the frame is not begun.
-                    self._units += 1
-                    parsed = wire.parse_message(message)
-                    if type(parsed) is wire.Call:
-                        if await self._serve(parsed, messages, scope) or self._over:
+                    if type(message) is wire.Call:
+                        if await self._serve(message, messages, scope) or self._over:
                             return
-                    elif await self._act(parsed) or self._over:
+                    elif type(message) is wire.Batch:
+                        self._batch = Batch(message.calls)
+                        if await self._serve_batch(messages, scope) or self._over:
+                            return
+                    elif await self._act(message) or self._over:
                         return
-                self._outgoing.flush()
                 payload = await self._next_payload()
                 if payload is None:
                     break
@@ -342,6 +347,13 @@ class Run:
             pass
         self._ended.set()
 
+    async def _may_go_on(self) -> bool:
+        """Let other tasks have their turn where it is time; returns whether the run goes on."""
+        if self._units > _UNITS_PER_TURN or time.perf_counter() - self._rested_at > _SECONDS_PER_TURN:
+            await self._rest()
+        self._units += 1
+        return self._failure is None and self._done is None
+
     async def _next_payload(self) -> bytes | None:
         """Return the next frame's payload, None at the end of the wire."""
         sock = self._worker.socket
@@ -350,6 +362,8 @@ class Run:
             try:
                 data = sock.recv(_RECEIVE_BYTES)
             except BlockingIOError:
+                # What is answered is sent when nothing more is to be answered at once.
+                self._outgoing.flush()
                 if self._is_quick and await self._wait_briefly():
                     continue
                 self._units = 0
@@ -400,20 +414,20 @@ class Run:
             return []
         return await trio.to_thread.run_sync(wire.decode_payload, payload)
 
-    def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[Any]:
+    def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[wire.FromWorker]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
-        self._had_one_call = len(messages) == 1 and self._calls_seen > 0
+        self._had_one_call = len(messages) == 1 and self._calls_seen > 0 and not _is_batch(messages[0])
         if self._had_one_call:
             self._pace.turn()
         else:
             self._pace.interrupt()
         for message in messages:
-            if type(message) is list and message[:1] == _CALL_START:
+            if type(message) is list and message[:1] in _CALL_STARTS:
                 self._charge(len(payload))
                 break
         if len(payload) > self._limits.max_call_bytes:
             require_bounded_arguments(messages, self._limits)
-        return iter(messages)
+        return map(wire.parse_message, messages)
 
     async def _size(self, value: JsonValue) -> int:
         if self._frame_bytes > _THREAD_DECODE_BYTES:
@@ -468,30 +482,90 @@ class Run:
 
     # ---- host calls
 
-    async def _serve(self, call: wire.Call, rest: Iterator[Any], scope: trio.CancelScope) -> bool:
+    async def _serve(self, call: wire.Call, rest: Iterator[wire.FromWorker], scope: trio.CancelScope) -> bool:
         """Serve one call, in this task; returns whether another reader took over meanwhile."""
-        if (accepted := self._accept(call, scope)) is None:
-            return False
-        request, answer = accepted
-        self._calls[call.id] = request
+        accepted = self._accept(call, scope)
+        return accepted is not None and await self._await(*accepted, rest)
+
+    async def _serve_batch(self, rest: Iterator[wire.FromWorker], scope: trio.CancelScope) -> bool:
+        """Serve what is left of the batch at hand; returns whether this reader is done with reading."""
+        batch = self._batch
+        assert batch is not None, "there is one at hand"
+        batch.scope = scope
+        while batch.steps is not None or batch.calls:
+            if batch.steps is None:
+                space = self._namespaces.get(batch.calls[0].namespace)
+                if space is None or space.many is None:
+                    if not await self._may_go_on():
+                        return True
+                    if await self._serve(batch.calls.popleft(), rest, scope) or self._over:
+                        return True
+                    continue
+                batch.steps = space.many(self._requests(batch, space.name))
+            step = next(batch.steps, None)
+            if step is None:
+                batch.steps = None
+                continue
+            self._answer_together(step.answers)
+            if self._failure is not None:
+                return True
+            if step.waiting is not None:
+                request, answer = step.waiting
+                request.scope = scope
+                if await self._await(request, answer, rest):
+                    return True
+            elif scope.cancel_called:
+                # A call cut itself off: nothing can be waited for in this task any more.
+                self._hand_over(rest)
+                return True
+            elif step.is_turn and not await self._may_go_on():
+                return True
+        self._batch = None
+        return False
+
+    def _requests(self, batch: Batch, namespace: str) -> Iterator[HostCall]:
+        """Take the next calls of a batch, as long as they are of one namespace and may be made."""
+        while batch.calls and batch.calls[0].namespace == namespace and not self._over:
+            request = self._request(batch.calls.popleft(), batch)
+            if request is not None:
+                self._calls_started += 1
+                self._units += 1
+                yield request
+
+    def _hand_over(self, rest: Iterator[wire.FromWorker]) -> None:
+        """Let another reader go on."""
+        self._outgoing.flush()
+        self._tasks.start_soon(self._read, rest)
+
+    async def _await(
+        self,
+        request: HostCall,
+        answer: Awaitable[JsonValue] | Begun[JsonValue],
+        rest: Iterator[wire.FromWorker],
+    ) -> bool:
+        """Await a call's answer and post it; returns whether another reader took over meanwhile."""
+        self._calls[request.id] = request
         handed_over = False
 
         def hand_over() -> None:
             nonlocal handed_over
             handed_over = True
-            self._outgoing.flush()
-            self._tasks.start_soon(self._read, rest)
+            self._hand_over(rest)
 
         try:
-            value = await await_noticing(answer, hand_over)
+            if isinstance(answer, Begun):
+                hand_over()
+                value = await go_on(answer)
+            else:
+                value = await await_noticing(answer, hand_over)
         except HostFunctionError as error:
             if not self._over:
-                self._post(error_message(call.id, str(error)))
+                self._post(error_message(request.id, str(error)))
         else:
             if not request.answered:
                 self._answer(request, value)
         finally:
-            del self._calls[call.id]
+            del self._calls[request.id]
             if self._stuck is not None and not self._calls:
                 self._stuck.cancel()
         if request.cut_off and not handed_over:
@@ -504,6 +578,18 @@ class Run:
         self, call: wire.Call, scope: trio.CancelScope
     ) -> tuple[HostCall, Awaitable[JsonValue]] | None:
         """Check a call and begin it; None when it was refused."""
+        if (request := self._request(call, scope)) is None:
+            return None
+        try:
+            answer = self._namespaces[call.namespace].function(request)
+        except HostFunctionError as error:
+            self._post(error_message(call.id, str(error)))
+            return None
+        self._calls_started += 1
+        return request, answer
+
+    def _request(self, call: wire.Call, scope: Cancellable) -> HostCall | None:
+        """Check a call; None when it was refused."""
         if call.id <= self._last_call_id:
             raise WireProtocolError("a call number was used twice")
         self._last_call_id = call.id
@@ -522,7 +608,7 @@ class Run:
         if len(self._calls) >= self._limits.max_pending_calls:
             self._post(too_many_pending_message(call, self._limits))
             return None
-        request = HostCall(
+        return HostCall(
             call.id,
             call.namespace,
             call.member,
@@ -532,13 +618,6 @@ class Run:
             self._answer,
             self._clock.hold,
         )
-        try:
-            answer = namespace.function(request)
-        except HostFunctionError as error:
-            self._post(error_message(call.id, str(error)))
-            return None
-        self._calls_started += 1
-        return request, answer
 
     def _abandon(self, call_id: int) -> None:
         request = self._calls.get(call_id)
@@ -568,6 +647,16 @@ class Run:
             self._outgoing.flush()
             self._pace.answered()
 
+    def _answer_together(self, answers: list[tuple[HostCall, Answer]]) -> None:
+        for message in messages_together(answers, self._limits):
+            if self._over:
+                return
+            if isinstance(message, bytes):
+                self._post(message)
+            else:
+                self._post_parts(message)
+        self._outgoing.flush_many()
+
     def _tell_pace(self, look_seconds: float) -> None:
         # First of its frame, where the worker looks for it.
         self._outgoing.messages.insert(0, b'["%b",%d]' % (_PACE, round(look_seconds * 1_000_000)))
@@ -591,3 +680,7 @@ class Run:
         """Begin no more calls, and answer none."""
         self._over = True
         self._outgoing.close()
+
+
+def _is_batch(message: Any) -> bool:
+    return type(message) is list and message[:1] == [wire.BATCH]
