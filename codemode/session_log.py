@@ -227,26 +227,7 @@ class SessionLog:
         Raises:
             SessionOrderError: The event cannot stand here.
         """
-        file = self._file
-        assert file is not None, "a log that only writes has a file"
-        if self._rotate_at is not None and file.size >= self._rotate_at:
-            self._rotate(file)
-        state = self._state
-        time_ms = self._clock()
-        if time_ms < state.last_time:
-            time_ms = state.last_time
-        seq = state.next_seq or 0
-        accept = state.start_dispatch if type == DISPATCH_START else state.end_dispatch
-        accept(outer_call_id, outer_call_id, sub_call_id, name)
-        state.next_seq = seq + 1
-        state.last_time = time_ms
-        try:
-            file.append(_DISPATCH_LINES[type] % (seq, time_ms, text))
-        except OSError as error:
-            self._lose(seq, reason(error))
-            return
-        if self._sync == "event":
-            self._sync_file()
+        self.append_dispatches(outer_call_id, ((type, sub_call_id, name, text),))
 
     def append_dispatches(self, outer_call_id: str, drafts: Iterable[DispatchDraft]) -> None:
         """Add events of nested calls in one write; each as `append_dispatch` would.
@@ -276,17 +257,7 @@ class SessionLog:
             state.next_seq = seq
             state.last_time = time_ms
             if lines:
-                self._write_lines(file, first_seq, lines)
-
-    def _write_lines(self, file: LogFile, first_seq: int, lines: list[bytes]) -> None:
-        try:
-            file.append(b"".join(lines))
-        except OSError as error:
-            for seq in range(first_seq, first_seq + len(lines)):
-                self._lose(seq, reason(error))
-            return
-        if self._sync == "event":
-            self._sync_file()
+                self._write_lines(first_seq, lines, DISPATCH_END)
 
     def append_all(self, drafts: Iterable[Draft]) -> int:
         """Add events that happen together, in one write; the cheap way of `append` for the events of a turn.
@@ -328,18 +299,18 @@ class SessionLog:
                 events.append(event)
         finally:
             if events:
-                self._write_all(events)
+                self._write_lines(events[0]["seq"], list(map(_line, events)), events[-1]["type"])
         return int(events[-1]["seq"])
 
-    def _write_all(self, events: list[SessionEvent]) -> None:
+    def _write_lines(self, first_seq: int, lines: list[bytes], last_type: str) -> None:
         assert self._file is not None, "only a log with a file is written"
         try:
-            self._file.append(b"".join(map(_line, events)))
+            self._file.append(b"".join(lines))
         except OSError as error:
-            for event in events:
-                self._lose(event["seq"], reason(error))
+            for seq in range(first_seq, first_seq + len(lines)):
+                self._lose(seq, reason(error))
             return
-        if self._sync == "event" or (self._sync == "turn" and events[-1]["type"] == "turn/end"):
+        if self._sync == "event" or (self._sync == "turn" and last_type == "turn/end"):
             self._sync_file()
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
@@ -547,17 +518,7 @@ class SessionLog:
             # The record that states the earlier loss comes first, and could not be written just now.
             self._lose(event["seq"], self._pending.reason)
             return
-        self._write(event["type"], event["seq"], _line(event))
-
-    def _write(self, name: str, seq: int, line: bytes) -> None:
-        assert self._file is not None, "only a log with a file is written"
-        try:
-            self._file.append(line)
-        except OSError as error:
-            self._lose(seq, reason(error))
-            return
-        if self._sync == "event" or (self._sync == "turn" and name == "turn/end"):
-            self._sync_file()
+        self._write_lines(event["seq"], [_line(event)], event["type"])
 
     def _sync_file(self) -> None:
         assert self._file is not None, "only a log with a file is synced"

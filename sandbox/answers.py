@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _CONTAINERS: Final = frozenset({values.FrozenDict, values.FrozenList})
 _NOT_IN_A_ROW: Final = _CONTAINERS | {HostFunctionError}
+_BATCH_START: Final = [wire.BATCH]
+_CALL_STARTS: Final = ([wire.CALL], _BATCH_START)
 _RESULT: Final = b'["%b",%%d,%%b]' % wire.RESULT.encode()
 _RESULTS: Final = b'["%b",%%d,%%b]' % wire.RESULTS.encode()
 
@@ -110,6 +112,16 @@ def too_many_pending_message(call: wire.Call, limits: Limits) -> bytes:
     )
 
 
+def makes_calls(messages: list[Any]) -> bool:
+    """Return whether one of a frame's messages, which need not have been checked, is a call or a batch."""
+    return any(type(message) is list and message[:1] in _CALL_STARTS for message in messages)
+
+
+def is_batch(message: Any) -> bool:
+    """Return whether a message that need not have been checked is a batch."""
+    return type(message) is list and message[:1] == _BATCH_START
+
+
 def require_bounded_arguments(messages: list[Any], limits: Limits) -> None:
     """Check the arguments of calls in a long frame; our worker refuses longer ones by itself.
 
@@ -117,7 +129,7 @@ def require_bounded_arguments(messages: list[Any], limits: Limits) -> None:
         WireProtocolError: They are over the bound.
     """
     for message in messages:
-        if type(message) is not list or message[:1] not in ([wire.CALL], [wire.BATCH]):
+        if not makes_calls([message]):
             continue
         parsed = wire.parse_message(message)
         for call in parsed.calls if isinstance(parsed, wire.Batch) else (parsed,):

@@ -1,6 +1,7 @@
 """The batch that a run is busy with: calls that came in one message, and how far they are.
 
-Knows: what is left of it, and in whose task it is served. Does not know: what answers calls.
+Knows: what is left of it, who answers several calls together, in whose task it is served.
+Does not know: what answers calls, how a reader is replaced.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Iterator
+
+    import trio
 
     from sandbox import wire
-    from sandbox.vocabulary import Cancellable, Step
+    from sandbox.run import Run
+    from sandbox.vocabulary import Cancellable, HostCall, Step
 
 
 class Batch:
@@ -25,22 +29,69 @@ class Batch:
         calls: Its calls, in order.
     """
 
-    __slots__ = ("calls", "scope", "steps")
+    __slots__ = ("_calls", "_scope", "_steps")
 
     def __init__(self, calls: Iterable[wire.Call]) -> None:
-        self.calls = deque(calls)
+        self._calls = deque(calls)
         """Those that have not begun."""
-        self.steps: Generator[Step, None, None] | None = None
+        self._steps: Generator[Step, None, None] | None = None
         """Where several of them are answered together."""
-        self.scope: Cancellable
-        """The scope of the task that serves it."""
+        self._scope: Cancellable
+
+    async def serve(self, run: Run, rest: Iterator[wire.FromWorker], scope: trio.CancelScope) -> bool:
+        """Serve what is left; returns whether its reader is done with reading.
+
+        Args:
+            run: The run.
+            rest: What follows it, for another reader that takes over.
+            scope: The reader's.
+        """
+        self._scope = scope
+        while self._steps is not None or self._calls:
+            if self._steps is None:
+                name = self._calls[0].namespace
+                space = run.namespaces.get(name)
+                if space is None or space.many is None:
+                    if not await run.may_go_on() or await run.serve(self._calls.popleft(), rest, scope):
+                        return True
+                    continue
+                self._steps = space.many(self._requests(run, name))
+            step = next(self._steps, None)
+            if step is None:
+                self._steps = None
+                continue
+            run.answer_together(step.answers)
+            if step.waiting is not None:
+                request, answer = step.waiting
+                request.scope = scope
+                if await run.await_answer(request, answer, rest):
+                    return True
+            elif scope.cancel_called:
+                # A call cut itself off: nothing can be waited for in this task any more.
+                run.hand_over(rest)
+                return True
+            elif step.is_turn and not await run.may_go_on():
+                return True
+            if run.is_over:
+                return True
+        run.batch = None
+        return run.is_over
+
+    def _requests(self, run: Run, namespace: str) -> Iterator[HostCall]:
+        """Take the next calls, as long as they are of one namespace and may be made."""
+        calls = self._calls
+        while calls and calls[0].namespace == namespace and not run.is_over:
+            request = run.request(calls.popleft(), self)
+            if request is not None:
+                run.calls_started += 1
+                yield request
 
     def cancel(self) -> None:
         """Cancel the scope of the task that serves it."""
-        self.scope.cancel()
+        self._scope.cancel()
 
     def close(self) -> None:
         """Begin no more calls, and end those that have begun and wait for nothing."""
-        self.calls.clear()
-        if self.steps is not None:
-            self.steps.close()
+        self._calls.clear()
+        if self._steps is not None:
+            self._steps.close()

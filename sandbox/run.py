@@ -22,6 +22,8 @@ import trio
 from sandbox import endings, values, wire
 from sandbox.answers import (
     error_message,
+    is_batch,
+    makes_calls,
     messages_together,
     require_bounded_arguments,
     result_message,
@@ -31,11 +33,9 @@ from sandbox.batch import Batch
 from sandbox.errors import WireProtocolError
 from sandbox.handover import Begun, await_noticing, go_on
 from sandbox.ledger import OutputLedger
-from sandbox.next_steps import advised
 from sandbox.outgoing import Outgoing
 from sandbox.pace import QUICK_SECONDS, Pace
 from sandbox.vocabulary import (
-    ABSENT,
     Failure,
     FailureKind,
     HostCall,
@@ -66,7 +66,6 @@ _UNIT_BYTES: Final = 4096
 _SECONDS_PER_TURN: Final = 0.005
 """Or for how long, because bodies of calls that wait for nothing run in the reader."""
 _UNITS_PER_BRIEF_WAIT: Final = 8
-_CALL_STARTS: Final = ([wire.CALL], [wire.BATCH])
 _PACE: Final = wire.PACE.encode()
 _MOMENT_SECONDS: Final = 0.001
 """How long a run is waited for without giving way to other tasks when it has just begun. Arbitrary: what a
@@ -106,7 +105,7 @@ class Run:
         self._on_log = on_log
         self._on_stuck_call = on_stuck_call
         self._grace_seconds = grace_seconds
-        self._namespaces: dict[str, Namespace] = {space.name: space for space in program.namespaces}
+        self.namespaces: dict[str, Namespace] = {space.name: space for space in program.namespaces}
         self._ledger = OutputLedger(limits.max_output_bytes, limits.max_log_entries)
         # ASCII escapes can triple what the ledger counts, so a value that fits may be this long.
         largest = 3 * max(limits.max_output_bytes, limits.max_call_bytes) + wire.FRAME_OVERHEAD_BYTES
@@ -126,15 +125,20 @@ class Run:
         self._over = False
         self._calls: dict[int, HostCall] = {}
         self._calls_seen = 0
-        self._calls_started = 0
+        self.calls_started = 0
         self._cancels_seen = 0
         self._last_call_id = 0
         self._outgoing = Outgoing(worker.socket)
         self._stuck: trio.CancelScope | None = None
         self._clock = WallClock()
-        self._batch: Batch | None = None
-        """The batch at hand: only when it is through, the next message is looked at."""
+        self.batch: Batch | None = None
+        """The one at hand: only when it is through, the next message is looked at."""
         self._tasks: trio.Nursery
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more calls are begun."""
+        return self._over or self._failure is not None
 
     @property
     def reported_its_end(self) -> bool:
@@ -192,9 +196,8 @@ class Run:
         if self._done is None and self._failure is None:
             self._failure = endings.exit_failure(await self._worker.wait_exit_status(), self._limits)
             compute_seconds = self._compute_seconds()
-        return self._outcome(
-            Usage(ended - began, compute_seconds, self._calls_started, self._ledger.log_bytes)
-        )
+        usage = Usage(ended - began, compute_seconds, self.calls_started, self._ledger.log_bytes)
+        return endings.outcome(self._done, self._failure, self._ledger, self._value_bytes, usage)
 
     async def _hear_at_once(self) -> None:
         """Hear what the program says within a moment, as long as it makes no calls.
@@ -260,8 +263,8 @@ class Run:
         """Kill the worker, give up its calls, let the readers go."""
         self._end_service()
         self._worker.kill()
-        if self._batch is not None:
-            self._batch.close()
+        if self.batch is not None:
+            self.batch.close()
         if self._done is None or self._outgoing.is_sending:
             # Somebody waits for the wire. Whoever has heard the end of the program is done with reading.
             trio.lowlevel.notify_closing(self._worker.socket)
@@ -278,27 +281,6 @@ class Run:
                 await trio.sleep(max(self._grace_seconds, _SHORTEST_GRACE_SECONDS))
                 for request in tuple(self._calls.values()):
                     self._on_stuck_call(request, trio.current_time() - began)
-
-    def _outcome(self, usage: Usage) -> Outcome:
-        failure = self._failure
-        done = self._done
-        hint = None
-        value: Any = ABSENT
-        if failure is None:
-            assert done is not None
-            hint = done.hint
-            if done.failure is not None:
-                failure = endings.reported_failure(done.failure, self._ledger)
-            elif done.has_value:
-                value = done.value
-                if not self._ledger.admits_bytes(self._value_bytes):
-                    failure = Failure("output-limit", self._ledger.exceeded)
-        if failure is not None:
-            value = ABSENT
-            if not self._ledger.admits_message(failure.message):
-                failure = Failure("output-limit", self._ledger.make_room_for_message(), hint=failure.hint)
-        failure = None if failure is None else advised(failure)
-        return Outcome(self._ledger.lines, usage, value, failure, hint)
 
     # ---- frames from the worker
 
@@ -317,20 +299,22 @@ class Run:
     async def _read_in(self, scope: trio.CancelScope, messages: Iterator[wire.FromWorker]) -> None:
         try:
             while True:
-                if self._batch is not None and (await self._serve_batch(messages, scope) or self._over):
+                if self.batch is not None and await self.batch.serve(self, messages, scope):
                     return
                 for message in messages:
-                    if not await self._may_go_on():
+                    if not await self.may_go_on():
                         return  # Asked to stop meanwhile: what is left of the frame is not begun.
                     if type(message) is wire.Call:
-                        if await self._serve(message, messages, scope) or self._over:
+                        if await self.serve(message, messages, scope) or self._over:
                             return
                     elif type(message) is wire.Batch:
-                        self._batch = Batch(message.calls)
-                        if await self._serve_batch(messages, scope) or self._over:
+                        self.batch = Batch(message.calls)
+                        if await self.batch.serve(self, messages, scope):
                             return
                     elif await self._act(message) or self._over:
                         return
+                if self._had_one_call:
+                    self._outgoing.flush()
                 payload = await self._next_payload()
                 if payload is None:
                     break
@@ -347,7 +331,7 @@ class Run:
             pass
         self._ended.set()
 
-    async def _may_go_on(self) -> bool:
+    async def may_go_on(self) -> bool:
         """Let other tasks have their turn where it is time; returns whether the run goes on."""
         if self._units > _UNITS_PER_TURN or time.perf_counter() - self._rested_at > _SECONDS_PER_TURN:
             await self._rest()
@@ -416,15 +400,13 @@ class Run:
 
     def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[wire.FromWorker]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
-        self._had_one_call = len(messages) == 1 and self._calls_seen > 0 and not _is_batch(messages[0])
+        self._had_one_call = len(messages) == 1 and self._calls_seen > 0 and not is_batch(messages[0])
         if self._had_one_call:
             self._pace.turn()
         else:
             self._pace.interrupt()
-        for message in messages:
-            if type(message) is list and message[:1] in _CALL_STARTS:
-                self._charge(len(payload))
-                break
+        if makes_calls(messages):
+            self._charge(len(payload))
         if len(payload) > self._limits.max_call_bytes:
             require_bounded_arguments(messages, self._limits)
         return map(wire.parse_message, messages)
@@ -482,62 +464,17 @@ class Run:
 
     # ---- host calls
 
-    async def _serve(self, call: wire.Call, rest: Iterator[wire.FromWorker], scope: trio.CancelScope) -> bool:
+    async def serve(self, call: wire.Call, rest: Iterator[wire.FromWorker], scope: trio.CancelScope) -> bool:
         """Serve one call, in this task; returns whether another reader took over meanwhile."""
         accepted = self._accept(call, scope)
-        return accepted is not None and await self._await(*accepted, rest)
+        return accepted is not None and await self.await_answer(*accepted, rest)
 
-    async def _serve_batch(self, rest: Iterator[wire.FromWorker], scope: trio.CancelScope) -> bool:
-        """Serve what is left of the batch at hand; returns whether this reader is done with reading."""
-        batch = self._batch
-        assert batch is not None, "there is one at hand"
-        batch.scope = scope
-        while batch.steps is not None or batch.calls:
-            if batch.steps is None:
-                space = self._namespaces.get(batch.calls[0].namespace)
-                if space is None or space.many is None:
-                    if not await self._may_go_on():
-                        return True
-                    if await self._serve(batch.calls.popleft(), rest, scope) or self._over:
-                        return True
-                    continue
-                batch.steps = space.many(self._requests(batch, space.name))
-            step = next(batch.steps, None)
-            if step is None:
-                batch.steps = None
-                continue
-            self._answer_together(step.answers)
-            if self._failure is not None:
-                return True
-            if step.waiting is not None:
-                request, answer = step.waiting
-                request.scope = scope
-                if await self._await(request, answer, rest):
-                    return True
-            elif scope.cancel_called:
-                # A call cut itself off: nothing can be waited for in this task any more.
-                self._hand_over(rest)
-                return True
-            elif step.is_turn and not await self._may_go_on():
-                return True
-        self._batch = None
-        return False
-
-    def _requests(self, batch: Batch, namespace: str) -> Iterator[HostCall]:
-        """Take the next calls of a batch, as long as they are of one namespace and may be made."""
-        while batch.calls and batch.calls[0].namespace == namespace and not self._over:
-            request = self._request(batch.calls.popleft(), batch)
-            if request is not None:
-                self._calls_started += 1
-                self._units += 1
-                yield request
-
-    def _hand_over(self, rest: Iterator[wire.FromWorker]) -> None:
+    def hand_over(self, rest: Iterator[wire.FromWorker]) -> None:
         """Let another reader go on."""
         self._outgoing.flush()
         self._tasks.start_soon(self._read, rest)
 
-    async def _await(
+    async def await_answer(
         self,
         request: HostCall,
         answer: Awaitable[JsonValue] | Begun[JsonValue],
@@ -550,7 +487,7 @@ class Run:
         def hand_over() -> None:
             nonlocal handed_over
             handed_over = True
-            self._hand_over(rest)
+            self.hand_over(rest)
 
         try:
             if isinstance(answer, Begun):
@@ -559,8 +496,7 @@ class Run:
             else:
                 value = await await_noticing(answer, hand_over)
         except HostFunctionError as error:
-            if not self._over:
-                self._post(error_message(request.id, str(error)))
+            self._post_reply(error_message(request.id, str(error)))
         else:
             if not request.answered:
                 self._answer(request, value)
@@ -578,17 +514,17 @@ class Run:
         self, call: wire.Call, scope: trio.CancelScope
     ) -> tuple[HostCall, Awaitable[JsonValue]] | None:
         """Check a call and begin it; None when it was refused."""
-        if (request := self._request(call, scope)) is None:
+        if (request := self.request(call, scope)) is None:
             return None
         try:
-            answer = self._namespaces[call.namespace].function(request)
+            answer = self.namespaces[call.namespace].function(request)
         except HostFunctionError as error:
             self._post(error_message(call.id, str(error)))
             return None
-        self._calls_started += 1
+        self.calls_started += 1
         return request, answer
 
-    def _request(self, call: wire.Call, scope: Cancellable) -> HostCall | None:
+    def request(self, call: wire.Call, scope: Cancellable) -> HostCall | None:
         """Check a call; None when it was refused."""
         if call.id <= self._last_call_id:
             raise WireProtocolError("a call number was used twice")
@@ -601,7 +537,7 @@ class Run:
             self._end_service()
             return None
         self._calls_seen += 1
-        namespace = self._namespaces.get(call.namespace)
+        namespace = self.namespaces.get(call.namespace)
         if namespace is None or call.member not in namespace.members:
             self._post(error_message(call.id, f'unknown binding "{call.namespace}.{call.member}"'))
             return None
@@ -623,7 +559,7 @@ class Run:
         request = self._calls.get(call_id)
         if request is not None and not request.answered:
             request.abandon()
-            if not self._namespaces[request.namespace].ends_calls:
+            if not self.namespaces[request.namespace].ends_calls:
                 request.cancel()
 
     # ---- frames to the worker
@@ -635,27 +571,21 @@ class Run:
 
     def _answer(self, call: HostCall, value: JsonValue) -> None:
         """Post a call's result; that of a call by itself is sent at once to a worker on another core."""
-        if self._over:
-            return
-        reply = result_message(call, value, self._limits)
-        if isinstance(reply, bytes):
-            self._post(reply)
-        else:
-            self._post_parts(reply)
-        if self._had_one_call and self._pace.is_apart:
+        self._post_reply(result_message(call, value, self._limits))
+        if self._had_one_call and self._pace.is_apart and not self._over:
             # Not on one core: there the worker would run at once, and this thread wait for its turn.
             self._outgoing.flush()
             self._pace.answered()
 
-    def _answer_together(self, answers: list[tuple[HostCall, Answer]]) -> None:
-        for message in messages_together(answers, self._limits):
-            if self._over:
-                return
-            if isinstance(message, bytes):
-                self._post(message)
-            else:
-                self._post_parts(message)
+    def answer_together(self, answers: list[tuple[HostCall, Answer]]) -> None:
+        """Post what calls of a batch are answered."""
+        for reply in messages_together(answers, self._limits):
+            self._post_reply(reply)
         self._outgoing.flush_many()
+
+    def _post_reply(self, reply: bytes | Iterator[bytes]) -> None:
+        if not self._over:
+            self._post(reply) if isinstance(reply, bytes) else self._post_parts(reply)
 
     def _tell_pace(self, look_seconds: float) -> None:
         # First of its frame, where the worker looks for it.
@@ -680,7 +610,3 @@ class Run:
         """Begin no more calls, and answer none."""
         self._over = True
         self._outgoing.close()
-
-
-def _is_batch(message: Any) -> bool:
-    return type(message) is list and message[:1] == [wire.BATCH]
