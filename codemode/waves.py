@@ -104,7 +104,7 @@ class Waves:
         self._unrecorded: list[_Member] = []
         """Calls whose end is still to be recorded."""
 
-    def serve(self, calls: Iterator[HostCall]) -> Generator[Step, None, None]:
+    def serve(self, calls: Iterator[HostCall], is_over: Callable[[], bool]) -> Generator[Step, None, None]:
         """Serve the calls of a batch; see `Namespace.many`."""
         left: Iterator[_Member] = iter(())
         until = time.perf_counter() + _SECONDS_PER_TURN
@@ -119,7 +119,7 @@ class Waves:
                     if waiting is None:
                         self._unrecorded.append(member)
                         answers.append((member.call, _answer(member.result)))
-                        if member.ended < until and not member.call.cut_off:
+                        if member.ended < until and not member.call.cut_off and not is_over():
                             continue
                     self._record_ends()
                     yield Step(answers, waiting, is_turn=True)

@@ -48,6 +48,8 @@ class Batch:
         """
         self._scope = scope
         while self._steps is not None or self._calls:
+            if run.is_over():
+                return True  # Asked to stop meanwhile: what is left is not begun.
             if self._steps is None:
                 name = self._calls[0].namespace
                 space = run.namespaces.get(name)
@@ -55,7 +57,7 @@ class Batch:
                     if not await run.may_go_on() or await run.serve(self._calls.popleft(), rest, scope):
                         return True
                     continue
-                self._steps = space.many(self._requests(run, name))
+                self._steps = space.many(self._requests(run, name), run.is_over)
             step = next(self._steps, None)
             if step is None:
                 self._steps = None
@@ -72,15 +74,13 @@ class Batch:
                 return True
             elif step.is_turn and not await run.may_go_on():
                 return True
-            if run.is_over:
-                return True
         run.batch = None
-        return run.is_over
+        return run.is_over()
 
     def _requests(self, run: Run, namespace: str) -> Iterator[HostCall]:
         """Take the next calls, as long as they are of one namespace and may be made."""
         calls = self._calls
-        while calls and calls[0].namespace == namespace and not run.is_over:
+        while calls and calls[0].namespace == namespace and not run.is_over():
             request = run.request(calls.popleft(), self)
             if request is not None:
                 run.calls_started += 1

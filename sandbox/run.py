@@ -135,7 +135,6 @@ class Run:
         """The one at hand: only when it is through, the next message is looked at."""
         self._tasks: trio.Nursery
 
-    @property
     def is_over(self) -> bool:
         """Whether no more calls are begun."""
         return self._over or self._failure is not None
@@ -507,7 +506,10 @@ class Run:
         if request.cut_off and not handed_over:
             hand_over()  # The call cut itself off: nothing can be waited for in this task any more.
         if handed_over and not self._over:
-            await self._flush_together()
+            if self._calls:
+                # Answers that are ready at the same moment leave in one frame.
+                await trio.lowlevel.cancel_shielded_checkpoint()
+            self._outgoing.flush()
         return handed_over
 
     def _accept(
@@ -599,12 +601,6 @@ class Run:
             if self._over:
                 return
             self._outgoing.flush()
-
-    async def _flush_together(self) -> None:
-        """Send what is posted; answers that are ready at the same moment leave in one frame."""
-        if self._calls:
-            await trio.lowlevel.cancel_shielded_checkpoint()
-        self._outgoing.flush()
 
     def _end_service(self) -> None:
         """Begin no more calls, and answer none."""

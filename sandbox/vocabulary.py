@@ -181,10 +181,10 @@ class Step(NamedTuple):
     is_turn: bool = False
 
 
-ManyFunction = Callable[[Iterator[HostCall]], Generator[Step, None, None]]
+ManyFunction = Callable[[Iterator[HostCall], Callable[[], bool]], Generator[Step, None, None]]
 """Answers the calls of one batch in steps, without waiting for anything in between.
 
-Takes them in order, when it begins them. The next step may be asked for by another task, in whose scope the
+The second argument says whether the run is over; then the next step comes at once. Takes the calls in order, when it begins them. The next step may be asked for by another task, in whose scope the
 calls then are. Closed before it has come to its end, it ends the calls it has begun.
 """
 
