@@ -80,9 +80,13 @@ class Batch:
     def _requests(self, run: Run, namespace: str) -> Iterator[HostCall]:
         """Take the next calls, as long as they are of one namespace and may be made."""
         calls = self._calls
+        taken = 0
         while calls and calls[0].namespace == namespace and not run.is_over():
+            if taken and run.calls_seen >= run.limits.max_calls:
+                return  # What was taken is served before the run ends for this one.
             request = run.request(calls.popleft(), self)
             if request is not None:
+                taken += 1
                 run.calls_started += 1
                 yield request
 

@@ -35,13 +35,18 @@ class Begun(NamedTuple, Generic[T]):
 
 
 @types.coroutine
-def await_noticing(answer: Awaitable[T], on_wait: Callable[[], None]) -> Generator[Any, Any, T]:
+def await_noticing(answer: Awaitable[T] | Begun[T], on_wait: Callable[[], None]) -> Generator[Any, Any, T]:
     """Await `answer` in this very task, and call `on_wait` before its first suspension, if any.
+
+    One that was begun in this task already has come to it.
 
     Everything the coroutine yields goes on to the scheduler unchanged, as `await` would pass it, so
     cancel scopes and deadlines stay those of the one task. Its context variables are its own, as those of
     a task would be: what one call sets, the next served here must not see.
     """
+    if isinstance(answer, Begun):
+        on_wait()
+        return (yield from _go_on(answer))  # type: ignore[no-any-return]  # a generator, marked
     coroutine = answer if isinstance(answer, types.CoroutineType) else _wrap(answer)
     context = contextvars.copy_context()
     try:
@@ -50,11 +55,11 @@ def await_noticing(answer: Awaitable[T], on_wait: Callable[[], None]) -> Generat
         value: T = stop.value
         return value
     on_wait()
-    return (yield from go_on(Begun(coroutine, trap, context)))  # type: ignore[no-any-return]  # a generator, marked
+    return (yield from _go_on(Begun(coroutine, trap, context)))  # type: ignore[no-any-return]  # a generator, marked
 
 
 @types.coroutine
-def go_on(begun: Begun[T]) -> Generator[Any, Any, T]:
+def _go_on(begun: Begun[T]) -> Generator[Any, Any, T]:
     """Await the rest of a coroutine, in the task that it was begun in."""
     coroutine, trap, context = begun
     # From here on this task is the call's: the scheduler resumes it in the context it began in.

@@ -31,7 +31,7 @@ from sandbox.answers import (
 )
 from sandbox.batch import Batch
 from sandbox.errors import WireProtocolError
-from sandbox.handover import Begun, await_noticing, go_on
+from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
 from sandbox.outgoing import Outgoing
 from sandbox.pace import QUICK_SECONDS, Pace
@@ -48,6 +48,7 @@ from sandbox.vocabulary import (
 from sandbox.wall_clock import WallClock
 
 if TYPE_CHECKING:
+    from sandbox.handover import Begun
     from sandbox.limits import Limits
     from sandbox.stop import Stop
     from sandbox.values import JsonValue
@@ -101,7 +102,7 @@ class Run:
         self._is_quick = False
         """Whether the worker's last frame came so soon that the next one is waited for briefly."""
         self._pace = Pace(worker.socket, worker.placement, self._tell_pace)
-        self._limits = limits
+        self.limits = limits
         self._on_log = on_log
         self._on_stuck_call = on_stuck_call
         self._grace_seconds = grace_seconds
@@ -124,7 +125,7 @@ class Run:
         self._ended = trio.Event()
         self._over = False
         self._calls: dict[int, HostCall] = {}
-        self._calls_seen = 0
+        self.calls_seen = 0
         self.calls_started = 0
         self._cancels_seen = 0
         self._last_call_id = 0
@@ -184,7 +185,7 @@ class Run:
                         if unsent:
                             self._outgoing.send_later(unsent)
                         self._tasks.start_soon(self._read, iter(()))
-                        self._clock.start(began + self._limits.wall_seconds)
+                        self._clock.start(began + self.limits.wall_seconds)
                         await self._wait_ended()
                     finally:
                         ended = trio.current_time()
@@ -193,7 +194,7 @@ class Run:
         finally:
             stop.listen(None)
         if self._done is None and self._failure is None:
-            self._failure = endings.exit_failure(await self._worker.wait_exit_status(), self._limits)
+            self._failure = endings.exit_failure(await self._worker.wait_exit_status(), self.limits)
             compute_seconds = self._compute_seconds()
         usage = Usage(ended - began, compute_seconds, self.calls_started, self._ledger.log_bytes)
         return endings.outcome(self._done, self._failure, self._ledger, self._value_bytes, usage)
@@ -244,19 +245,19 @@ class Run:
         return max(self._worker.compute_seconds() - self._pace.looking_seconds, 0.0)
 
     async def _wait_ended(self) -> None:
-        budget = self._limits.compute_seconds
+        budget = self.limits.compute_seconds
         while not self._ended.is_set():
             left = budget - self._compute_seconds()
             if left < 0:
                 self._fail_compute()
             elif self._clock.is_over():
-                self._fail("timeout", endings.wall_message(self._limits))
+                self._fail("timeout", endings.wall_message(self.limits))
             else:
                 # CPU time cannot pass faster than time itself, so the rest of the budget is safe to sleep.
                 await self._clock.wait(self._ended, max(left, _METER_SECONDS))
 
     def _fail_compute(self) -> None:
-        self._fail("timeout", endings.compute_message(self._limits))
+        self._fail("timeout", endings.compute_message(self.limits))
 
     def _finish(self) -> None:
         """Kill the worker, give up its calls, let the readers go."""
@@ -399,15 +400,15 @@ class Run:
 
     def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[wire.FromWorker]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
-        self._had_one_call = len(messages) == 1 and self._calls_seen > 0 and not is_batch(messages[0])
+        self._had_one_call = len(messages) == 1 and self.calls_seen > 0 and not is_batch(messages[0])
         if self._had_one_call:
             self._pace.turn()
         else:
             self._pace.interrupt()
         if makes_calls(messages):
             self._charge(len(payload))
-        if len(payload) > self._limits.max_call_bytes:
-            require_bounded_arguments(messages, self._limits)
+        if len(payload) > self.limits.max_call_bytes:
+            require_bounded_arguments(messages, self.limits)
         return map(wire.parse_message, messages)
 
     async def _size(self, value: JsonValue) -> int:
@@ -424,8 +425,8 @@ class Run:
 
     def _charge(self, count: int) -> None:
         self._run_bytes += count
-        if self._run_bytes > self._limits.max_run_bytes:
-            self._fail("call-limit", *endings.run_bytes_message(self._limits))
+        if self._run_bytes > self.limits.max_run_bytes:
+            self._fail("call-limit", *endings.run_bytes_message(self.limits))
             self._end_service()
 
     async def _act(self, message: wire.FromWorker) -> bool:
@@ -442,14 +443,14 @@ class Run:
             return exceeded is not None
         if isinstance(message, wire.Cancel):
             self._cancels_seen += 1
-            if self._cancels_seen > self._calls_seen:
+            if self._cancels_seen > self.calls_seen:
                 raise WireProtocolError("a worker gave up more calls than it made")
             self._abandon(message.id)
             return False
         if isinstance(message, wire.Done):
             # Whether the meter or the program comes first here is chance, so the budget decides.
             await self._worker.wait_metered()
-            if self._compute_seconds() > self._limits.compute_seconds:
+            if self._compute_seconds() > self.limits.compute_seconds:
                 self._fail_compute()
             elif self._failure is None:
                 if message.has_value:
@@ -489,11 +490,7 @@ class Run:
             self.hand_over(rest)
 
         try:
-            if isinstance(answer, Begun):
-                hand_over()
-                value = await go_on(answer)
-            else:
-                value = await await_noticing(answer, hand_over)
+            value = await await_noticing(answer, hand_over)
         except HostFunctionError as error:
             self._post_reply(error_message(request.id, str(error)))
         else:
@@ -534,17 +531,17 @@ class Run:
         if self._over:
             return None
         # Refused calls count as well: refusing is work, and each makes a reply.
-        if self._calls_seen >= self._limits.max_calls:
-            self._fail("call-limit", *endings.calls_message(self._limits))
+        if self.calls_seen >= self.limits.max_calls:
+            self._fail("call-limit", *endings.calls_message(self.limits))
             self._end_service()
             return None
-        self._calls_seen += 1
+        self.calls_seen += 1
         namespace = self.namespaces.get(call.namespace)
         if namespace is None or call.member not in namespace.members:
             self._post(error_message(call.id, f'unknown binding "{call.namespace}.{call.member}"'))
             return None
-        if len(self._calls) >= self._limits.max_pending_calls:
-            self._post(too_many_pending_message(call, self._limits))
+        if len(self._calls) >= self.limits.max_pending_calls:
+            self._post(too_many_pending_message(call, self.limits))
             return None
         return HostCall(
             call.id,
@@ -573,7 +570,7 @@ class Run:
 
     def _answer(self, call: HostCall, value: JsonValue) -> None:
         """Post a call's result; that of a call by itself is sent at once to a worker on another core."""
-        self._post_reply(result_message(call, value, self._limits))
+        self._post_reply(result_message(call, value, self.limits))
         if self._had_one_call and self._pace.is_apart and not self._over:
             # Not on one core: there the worker would run at once, and this thread wait for its turn.
             self._outgoing.flush()
@@ -581,7 +578,7 @@ class Run:
 
     def answer_together(self, answers: list[tuple[HostCall, Answer]]) -> None:
         """Post what calls of a batch are answered."""
-        for reply in messages_together(answers, self._limits):
+        for reply in messages_together(answers, self.limits):
             self._post_reply(reply)
         self._outgoing.flush_many()
 

@@ -184,8 +184,9 @@ class Step(NamedTuple):
 ManyFunction = Callable[[Iterator[HostCall], Callable[[], bool]], Generator[Step, None, None]]
 """Answers the calls of one batch in steps, without waiting for anything in between.
 
-The second argument says whether the run is over; then the next step comes at once. Takes the calls in order, when it begins them. The next step may be asked for by another task, in whose scope the
-calls then are. Closed before it has come to its end, it ends the calls it has begun.
+The second argument says whether the run is over; then the next step comes at once. Calls are taken in order,
+when they are begun. The next step may be asked for by another task, in whose scope the calls then are. Closed
+before it has come to its end, it ends the calls it has begun.
 """
 
 

@@ -12,151 +12,24 @@ import psutil
 import pytest
 import trio
 import trio.testing
+from scripted_peer import (
+    BROKEN,
+    LIMITS,
+    SPACE,
+    Peer,
+    end_of,
+    frame,
+    outcome_of,
+    run_with,
+    says,
+    sends,
+)
 
 from sandbox import wire
 from sandbox.limits import Limits
 from sandbox.run import Run
 from sandbox.stop import Stop
 from sandbox.vocabulary import ABSENT, Namespace, Program
-
-LIMITS = Limits(wall_seconds=200, compute_seconds=5, max_output_bytes=10_000, max_call_bytes=10_000)
-BROKEN = ("worker-exit", "the worker broke its protocol and was ended")
-
-
-class Anywhere:
-    """A placement that places nothing."""
-
-    def let_go(self):
-        pass
-
-    def settle(self):
-        pass
-
-    def step_aside(self):
-        return False
-
-    def wait_here(self, wait):
-        wait()
-
-
-class Peer:
-    """The worker's end of a wire, and what a run asks of a worker process."""
-
-    def __init__(self):
-        self.socket, self.end = socket.socketpair()
-        self.socket.setblocking(False)
-        self.end.setblocking(False)
-        self.killed = trio.Event()
-        self.placement = Anywhere()
-
-    def kill(self):
-        self.killed.set()
-
-    def compute_seconds(self):
-        return 0.0
-
-    async def wait_metered(self):
-        pass
-
-    async def wait_exit_status(self):
-        return 0
-
-    async def send(self, data):
-        view = memoryview(data)
-        while view:
-            try:
-                view = view[self.end.send(view) :]
-            except BlockingIOError:
-                await trio.lowlevel.wait_writable(self.end)
-
-    async def say(self, *messages):
-        await self.send(frame(json.dumps(messages).encode()))
-
-    async def hear(self):
-        """Return the messages of the next frame."""
-        header = await self._exactly(4)
-        return json.loads(await self._exactly(struct.unpack("<I", header)[0]))
-
-    async def _exactly(self, count):
-        data = b""
-        while len(data) < count:
-            try:
-                data += self.end.recv(count - len(data))
-            except BlockingIOError:
-                await trio.lowlevel.wait_readable(self.end)
-        return data
-
-    def close(self):
-        self.socket.close()
-        self.end.close()
-
-
-def frame(payload):
-    return struct.pack("<I", len(payload)) + payload
-
-
-async def echo(call):
-    return call.arguments
-
-
-SPACE = Namespace("host", {"echo": "echo()"}, echo)
-
-
-def run_with(peer, namespaces=(SPACE,), limits=LIMITS, *, is_alone=False):
-    return Run(
-        peer,
-        Program("", namespaces),
-        limits,
-        on_log=None,
-        on_stuck_call=print,
-        grace_seconds=1,
-        is_alone=lambda: is_alone,
-    )
-
-
-async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
-    """Settle a run against a peer that follows a script; the script is cancelled when the run has ended."""
-    peer = Peer()
-    run = run_with(peer, namespaces, limits)
-    async with trio.open_nursery() as nursery:
-
-        async def follow():
-            await peer.hear()
-            try:
-                await script(peer)
-            except (BrokenPipeError, ConnectionResetError):
-                pass  # The host has had enough.
-
-        nursery.start_soon(follow)
-        with trio.fail_after(300):
-            outcome = await run.settle(stop or Stop(), memoryview(frame(b"[]")))
-        nursery.cancel_scope.cancel()
-    assert peer.killed.is_set()
-    peer.close()
-    return outcome
-
-
-def end_of(outcome):
-    return (
-        (None, outcome.value) if outcome.failure is None else (outcome.failure.kind, outcome.failure.message)
-    )
-
-
-def says(*messages):
-    async def script(peer):
-        await peer.say(*messages)
-        await trio.sleep_forever()
-
-    return script
-
-
-def sends(data):
-    async def script(peer):
-        await peer.send(data)
-        await trio.sleep_forever()
-
-    return script
-
 
 CALL = ["call", 1, "host", "echo", {}, None]
 
@@ -194,21 +67,6 @@ async def test_frames_are_understood_a_byte_at_a_time():
         frame(b'[["run",{}]]'),
         frame(b'[["call",1,"host","echo"]]'),
         frame(b'[["call",0,"host","echo",{},null]]'),
-        frame(b'[["batch",1]]'),
-        frame(b'[["batch",1,[]]]'),
-        frame(b'[["batch",1,{}]]'),
-        frame(b'[["batch",1,[["host","echo",{},null]],1]]'),
-        frame(b'[["batch",true,[["host","echo",{},null]]]]'),
-        frame(b'[["batch","1",[["host","echo",{},null]]]]'),
-        frame(b'[["batch",0,[["host","echo",{},null]]]]'),
-        frame(b'[["batch",9007199254740992,[["host","echo",{},1],["host","echo",{},1]]]]'),
-        frame(b'[["batch",1,[["host","echo",{},1],null]]]'),
-        frame(b'[["batch",1,[["host","echo",{},1],["host","echo",{}]]]]'),
-        frame(b'[["batch",1,[["host","echo",{},1],[1,"echo",{},1]]]]'),
-        frame(b'[["batch",1,[["host","echo",{},1],["host",null,{},1]]]]'),
-        frame(b'[["batch",1,[["host","echo",{},1],["host","echo",{},0]]]]'),
-        frame(b'[["batch",1,[["host","echo",{},1],["host","echo",{},"1"]]]]'),
-        frame(b'[["batch",1,[' + b",".join([b'["host","echo",{},1]'] * 129) + b"]]]"),
         frame(b'[["results",1,[1]]]'),
         frame(b'[["done",{"failure":{"kind":"timeout","message":"forged"}}]]'),
         frame(b"[" * 5000),
@@ -241,72 +99,6 @@ async def test_a_call_number_is_answered_at_most_once(second):
     outcome = await outcome_of(says(first, second), namespaces=(space,))
     assert BROKEN == end_of(outcome)
     assert [first[1]] == asked
-
-
-BATCH = ["batch", 1, [["host", "echo", {"x": 1}, 3], ["host", "nothing", {}, None], ["host", "echo", {}, 4]]]
-
-
-async def test_the_calls_of_a_batch_are_answered_each_by_its_number():
-    async def script(peer):
-        await peer.say(BATCH)
-        answers = {message[1]: message for message in await peer.hear()}
-        assert {
-            1: ["result", 1, {"x": 1}],
-            2: ["error", 2, 'unknown binding "host.nothing"'],
-            3: ["result", 3, {}],
-        } == answers
-        await peer.say(["done", {"value": 5}])
-
-    outcome = await outcome_of(script)
-    assert (None, 5) == end_of(outcome)
-    assert 2 == outcome.usage.calls
-
-
-@pytest.mark.parametrize(
-    "messages",
-    [
-        [BATCH, BATCH],
-        [BATCH, ["call", 3, "host", "echo", {}, None]],
-        [["call", 1, "host", "echo", {}, None], BATCH],
-        [["call", 7, "host", "echo", {}, None], BATCH],
-    ],
-    ids=["the same batch again", "a number of the batch", "a number before the batch", "lower numbers"],
-)
-async def test_numbers_of_a_batch_are_answered_at_most_once(messages):
-    asked = []
-
-    async def note(call):
-        asked.append(call.id)
-
-    space = Namespace("host", {"echo": "echo()"}, note)
-    assert BROKEN == end_of(await outcome_of(says(*messages), namespaces=(space,)))
-    assert len(asked) == len(set(asked))
-
-
-async def test_long_arguments_in_a_batch_end_the_run():
-    message = ["batch", 1, [["host", "echo", {}, None], ["host", "echo", {"x": "y" * 10_001}, None]]]
-    assert BROKEN == end_of(await outcome_of(says(message)))
-
-
-async def test_a_flood_of_batches_ends_at_the_call_limit():
-    limits = Limits(wall_seconds=200, max_calls=100)
-    calls = [["nobody", "x", {}, None]] * 40
-    outcome = await outcome_of(says(*(["batch", 1 + 40 * n, calls] for n in range(5))), limits=limits)
-    assert "call-limit" == outcome.failure.kind
-
-
-async def test_calls_of_a_batch_can_be_given_up_one_by_one():
-    async def script(peer):
-        await peer.say(["batch", 1, [["host", "never", {}, 1], ["host", "echo", {}, 2]]])
-        assert [["result", 2, {}]] == await peer.hear()
-        await peer.say(["cancel", 1])
-        await peer.say(["done", {"value": 1}])
-
-    async def answer(call):
-        return call.arguments if call.member == "echo" else await trio.sleep_forever()
-
-    space = Namespace("host", {"echo": "echo()", "never": "never()"}, answer)
-    assert (None, 1) == end_of(await outcome_of(script, namespaces=(space,)))
 
 
 async def test_a_number_is_not_free_again_after_its_answer():
