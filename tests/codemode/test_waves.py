@@ -235,7 +235,7 @@ async def test_an_observer_that_comes_in_the_middle_of_a_wave_hears_the_ends(reg
     assert [call.status for call in outcome.calls] == ["succeeded"] * 3
 
 
-@pytest.mark.parametrize("count", [1, 128, 129, 1500])
+@pytest.mark.parametrize("count", [1, 128, 129, 1500, 10_000])
 async def test_a_batch_may_have_any_number_of_calls(registry, ran, count):
     source = f"r = await codemode.batch([tools.note(n=i) for i in range({count})])\nreturn [len(r), sum(r)]"
     async with open_service(registry) as service:
@@ -397,3 +397,24 @@ async def test_a_crash_in_a_wave_leaves_the_outcome_of_what_had_started_open(reg
         if event["type"] == "tool/code-dispatch-start"
     )
     assert ["unknown"] * 3 == [call.status for call in SessionLog.load(copied).receipt(root)]
+
+
+async def test_events_that_could_not_be_written_are_counted_as_lost(registry, monkeypatch, tmp_path):
+    with SessionLog.open(tmp_path / "a") as log:
+        append = log._file.append
+
+        def full(line):
+            if b"tool/code-dispatch" in line:
+                raise OSError(28, "No space left on device")
+            append(line)
+
+        monkeypatch.setattr(log._file, "append", full)
+        async with open_service(
+            registry, session_log=log, settings=Settings(max_parallel_sub_calls=4)
+        ) as service:
+            outcome = await service.run_code(batch(*(f"tools.note(n={n})" for n in range(6))))
+    assert [*range(6)] == outcome.result
+    # From the first failure on, one loss after the other is stated as soon as something can be written.
+    assert 12 == sum(loss.count for loss in log.losses)
+    assert {"succeeded"} == {call.status for call in outcome.calls}
+    SessionLog.load(tmp_path / "a")
