@@ -114,15 +114,14 @@ class Run:
         self._max_received_bytes = largest + limits.max_run_bytes
         """Everything an honest worker can send is charged to the ledger or to the run; the rest is junk."""
         self._received_bytes = 0
-        self._frame_bytes = 0
-        self._value_bytes = 0
-        self._run_bytes = 0
+        self._frame_bytes = self._value_bytes = self._run_bytes = 0
         self._units = 0
         self._rested_at = 0.0
         """When other tasks last had their turn, on the clock of `time.perf_counter`."""
         self._done: wire.Done | None = None
         self._failure: Failure | None = None
         self._ended = trio.Event()
+        self.is_over = self._ended.is_set
         self._over = False
         self._calls: dict[int, HostCall] = {}
         self.calls_seen = 0
@@ -135,10 +134,6 @@ class Run:
         self.batch: Batch | None = None
         """The one at hand: only when it is through, the next message is looked at."""
         self._tasks: trio.Nursery
-
-    def is_over(self) -> bool:
-        """Whether no more calls are begun."""
-        return self._over or self._failure is not None
 
     @property
     def reported_its_end(self) -> bool:
