@@ -14,6 +14,7 @@ import trio
 from codemode.dispatch_events import DispatchEvents
 from codemode.lane import Abandoned, Lane, Ticket
 from codemode.receipts import SHORT_TEXT_BYTES, CallRecord, bounded_arguments
+from codemode.waves import Waves
 from sandbox.vocabulary import HostCall, HostFunctionError, Namespace
 from tool_bindings.abort import AbortSignal
 from tool_bindings.caller import Caller
@@ -81,6 +82,18 @@ class Bridge:
         self._log_shaper = log_shaper
         self._numbers = 0
         self._running: dict[str, AbortSignal] = {}
+        self._waves = Waves(
+            registry,
+            scope,
+            self._lane,
+            self._events,
+            self._running,
+            accept=self._accept,
+            note=self._note,
+            begin=self._begin,
+            commit=self._commit,
+            abandon=self._stop,
+        )
         self._contexts: list[tuple[int, JsonValue]] = []
         self._over: str | None = None
         self.records: list[CallRecord] = []
@@ -96,7 +109,8 @@ class Bridge:
         """
         # An around listener may answer a call that the tool itself would refuse.
         judge = not self._registry.policies(self._scope).around
-        return tools.namespace(source, self._accept, judge_arguments=judge)
+        many = self._waves.serve if self._log_shaper is None else None
+        return tools.namespace(source, self._accept, many, judge_arguments=judge)
 
     def close(self, reason: str = RUN_SETTLED) -> None:
         """Abandon what has not started and stop what runs. The calls' own tasks then end by themselves."""
@@ -116,6 +130,11 @@ class Bridge:
         """Number and admit a call. Runs in arrival order, before the call has a task of its own."""
         if self._over is not None:
             return _refuse(f"the run is over ({self._over}); {call.member} was not dispatched")
+        record, number = self._note(call)
+        return self._serve(call, record, self._lane.admit(), number)
+
+    def _note(self, call: HostCall) -> tuple[CallRecord, int]:
+        """Number a call and open its record."""
         self._numbers += 1
         record = CallRecord(
             f"{self._call_id}:code:{self._numbers}",
@@ -124,7 +143,11 @@ class Bridge:
             line=call.line,
         )
         self.records.append(record)
-        return self._serve(call, record, self._lane.admit(), self._numbers)
+        return record, self._numbers
+
+    def _begin(self, call: HostCall, record: CallRecord, signal: AbortSignal) -> Dispatch:
+        caller = self._caller or self._make_caller(call)
+        return self._registry.begin_for(caller, call.member, call.arguments, record.id, signal, call)
 
     async def _serve(self, call: HostCall, record: CallRecord, ticket: Ticket, number: int) -> JsonValue:
         signal = AbortSignal()
@@ -152,14 +175,7 @@ class Bridge:
             record.status = "unknown"
             if started is None or len(started[1]) > SHORT_TEXT_BYTES:
                 record.arguments = bounded_arguments(call.arguments)
-            dispatch = self._registry.begin_for(
-                self._caller or self._make_caller(call),
-                call.member,
-                call.arguments,
-                record.id,
-                signal,
-                call,
-            )
+            dispatch = self._begin(call, record, signal)
             if not dispatch.prepare_nowait():
                 await dispatch.prepare()
             lane.started(ticket)
@@ -223,7 +239,10 @@ class Bridge:
 
     def _abandon(self, ticket: Ticket, signal: AbortSignal) -> None:
         if not self._lane.give_up(ticket):
-            signal.abort(self._over or "the program no longer waits for this call")
+            self._stop(signal)
+
+    def _stop(self, signal: AbortSignal) -> None:
+        signal.abort(self._over or "the program no longer waits for this call")
 
 
 def _image_message(record: CallRecord, content: Sequence[JsonValue]) -> JsonValue:

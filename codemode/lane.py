@@ -110,6 +110,19 @@ class Lane:
         if self._waiting:
             self._advance()
 
+    def room(self) -> int:
+        """Return how many parallel-safe calls may start at once, 0 where they would overtake somebody."""
+        if self._waiting or self._starting is not None or self._exclusive_active or self._closed:
+            return 0
+        return self._max_parallel - self._active
+
+    def take(self) -> Ticket:
+        """Take the place of a parallel-safe call that has started already, where there was room for it."""
+        ticket = Ticket()
+        ticket.started = True
+        self._active += 1
+        return ticket
+
     def give_up(self, ticket: Ticket) -> bool:
         """Abandon a call that has not come to its turn; returns whether it had not."""
         if ticket not in self._waiting:

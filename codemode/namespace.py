@@ -22,7 +22,7 @@ from tool_bindings.stubs import signature
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sandbox.vocabulary import HostFunction
+    from sandbox.vocabulary import HostFunction, ManyFunction
     from tool_bindings.definition import ToolDefinition
 
 NAME: Final = "tools"
@@ -71,12 +71,15 @@ class OfferedTools:
     def _spell(self, text: str, definitions: tuple[ToolDefinition, ...]) -> None:
         self._spelled[max(_WORD.findall(text), key=len, default="")].append((text, definitions))
 
-    def namespace(self, source: str, function: HostFunction, *, judge_arguments: bool) -> Namespace:
+    def namespace(
+        self, source: str, function: HostFunction, many: ManyFunction | None = None, *, judge_arguments: bool
+    ) -> Namespace:
         """Return what a program calls the tools through.
 
         Args:
             source: The program.
             function: Answers the calls.
+            many: Answers those of a batch.
             judge_arguments: Whether a call is bound to fail when the tool itself would refuse its arguments.
         """
         # Only of tools that the program names: there may be thousands. One that it names in another way, with
@@ -89,6 +92,7 @@ class OfferedTools:
             TOOL_CALL_ERROR,
             noun="tool",
             ends_calls=True,
+            many=many,
             aliases=self._aliases,
             parameters={each.name: self._parameters_of(each) for each in named} if judge_arguments else {},
             signatures={} if self._all_are_signed else {each.name: signature(each) for each in named},

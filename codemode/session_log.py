@@ -61,6 +61,8 @@ KEEP_FILES: Final = 8
 Observer = Callable[[SessionEvent], None]
 Draft = tuple[str, dict[str, Any], bool, list[int] | None]
 """An event to be: its type and data, whether it takes part in what a model sees, and the events it cites."""
+DispatchDraft = tuple[str, str, str, bytes]
+"""An event of a nested call to be: its type, the call's id, its tool, its whole data as `encode` gives it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -225,26 +227,37 @@ class SessionLog:
         Raises:
             SessionOrderError: The event cannot stand here.
         """
+        self.append_dispatches(outer_call_id, ((type, sub_call_id, name, text),))
+
+    def append_dispatches(self, outer_call_id: str, drafts: Iterable[DispatchDraft]) -> None:
+        """Add events of nested calls in one write; each as `append_dispatch` would.
+
+        Args:
+            outer_call_id: The root and the parent of them all.
+            drafts: The events.
+
+        Raises:
+            SessionOrderError: One of them cannot stand here; those before it are recorded.
+        """
         file = self._file
         assert file is not None, "a log that only writes has a file"
         if self._rotate_at is not None and file.size >= self._rotate_at:
             self._rotate(file)
         state = self._state
-        time_ms = self._clock()
-        if time_ms < state.last_time:
-            time_ms = state.last_time
-        seq = state.next_seq or 0
-        accept = state.start_dispatch if type == DISPATCH_START else state.end_dispatch
-        accept(outer_call_id, outer_call_id, sub_call_id, name)
-        state.next_seq = seq + 1
-        state.last_time = time_ms
+        time_ms = max(state.last_time, self._clock())
+        first_seq = seq = state.next_seq or 0
+        lines: list[bytes] = []
         try:
-            file.append(_DISPATCH_LINES[type] % (seq, time_ms, text))
-        except OSError as error:
-            self._lose(seq, reason(error))
-            return
-        if self._sync == "event":
-            self._sync_file()
+            for type_, sub_call_id, name, text in drafts:
+                accept = state.start_dispatch if type_ == DISPATCH_START else state.end_dispatch
+                accept(outer_call_id, outer_call_id, sub_call_id, name)
+                lines.append(_DISPATCH_LINES[type_] % (seq, time_ms, text))
+                seq += 1
+        finally:
+            state.next_seq = seq
+            state.last_time = time_ms
+            if lines:
+                self._write_lines(first_seq, lines, DISPATCH_END)
 
     def append_all(self, drafts: Iterable[Draft]) -> int:
         """Add events that happen together, in one write; the cheap way of `append` for the events of a turn.
@@ -286,18 +299,18 @@ class SessionLog:
                 events.append(event)
         finally:
             if events:
-                self._write_all(events)
+                self._write_lines(events[0]["seq"], list(map(_line, events)), events[-1]["type"])
         return int(events[-1]["seq"])
 
-    def _write_all(self, events: list[SessionEvent]) -> None:
+    def _write_lines(self, first_seq: int, lines: list[bytes], last_type: str) -> None:
         assert self._file is not None, "only a log with a file is written"
         try:
-            self._file.append(b"".join(map(_line, events)))
+            self._file.append(b"".join(lines))
         except OSError as error:
-            for event in events:
-                self._lose(event["seq"], reason(error))
+            for seq in range(first_seq, first_seq + len(lines)):
+                self._lose(seq, reason(error))
             return
-        if self._sync == "event" or (self._sync == "turn" and events[-1]["type"] == "turn/end"):
+        if self._sync == "event" or (self._sync == "turn" and last_type == "turn/end"):
             self._sync_file()
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
@@ -505,17 +518,7 @@ class SessionLog:
             # The record that states the earlier loss comes first, and could not be written just now.
             self._lose(event["seq"], self._pending.reason)
             return
-        self._write(event["type"], event["seq"], _line(event))
-
-    def _write(self, name: str, seq: int, line: bytes) -> None:
-        assert self._file is not None, "only a log with a file is written"
-        try:
-            self._file.append(line)
-        except OSError as error:
-            self._lose(seq, reason(error))
-            return
-        if self._sync == "event" or (self._sync == "turn" and name == "turn/end"):
-            self._sync_file()
+        self._write_lines(event["seq"], [_line(event)], event["type"])
 
     def _sync_file(self) -> None:
         assert self._file is not None, "only a log with a file is synced"

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sandbox import packed, values, wire
 from sandbox.errors import WireProtocolError
+from sandbox.vocabulary import HostFunctionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.limits import Limits
     from sandbox.values import JsonValue
-    from sandbox.vocabulary import HostCall
+    from sandbox.vocabulary import Answer, HostCall
 
 _CONTAINERS: Final = frozenset({values.FrozenDict, values.FrozenList})
+_NOT_IN_A_ROW: Final = _CONTAINERS | {HostFunctionError}
+_BATCH_START: Final = [wire.BATCH]
+_CALL_STARTS: Final = ([wire.CALL], _BATCH_START)
 _RESULT: Final = b'["%b",%%d,%%b]' % wire.RESULT.encode()
+_RESULTS: Final = b'["%b",%%d,%%b]' % wire.RESULTS.encode()
 
 
 def result_message(call: HostCall, value: JsonValue, limits: Limits) -> bytes | Iterator[bytes]:
@@ -36,6 +41,34 @@ def result_message(call: HostCall, value: JsonValue, limits: Limits) -> bytes | 
         return _bounded(parts, call, value, limits)
     encoded = values.encode(value)
     return _refusal(call, len(encoded), limits) or _RESULT % (call.id, encoded)
+
+
+def messages_together(
+    answers: list[tuple[HostCall, Answer]], limits: Limits
+) -> Iterator[bytes | Iterator[bytes]]:
+    """Give the messages that answer calls of a batch: in one what fits into one.
+
+    Args:
+        answers: The calls, by growing numbers, and what each is answered.
+        limits: The run's.
+
+    Yields:
+        Messages, and frames in the place of one, as `result_message` returns them.
+    """
+    if len(answers) > 1 and answers[-1][0].id - answers[0][0].id == len(answers) - 1:
+        results: list[Any] = [answer for _, answer in answers]
+        # Containers may be worth packing, and an error says which call it is of.
+        if _NOT_IN_A_ROW.isdisjoint(map(type, results)):
+            encoded = values.encode(results)
+            # Longer, and it is not clear which of them is too long.
+            if len(encoded) <= limits.max_call_bytes:
+                yield _RESULTS % (answers[0][0].id, encoded)
+                return
+    for call, answer in answers:
+        if isinstance(answer, HostFunctionError):
+            yield error_message(call.id, str(answer))
+        else:
+            yield result_message(call, answer, limits)
 
 
 def _bounded(
@@ -79,6 +112,16 @@ def too_many_pending_message(call: wire.Call, limits: Limits) -> bytes:
     )
 
 
+def makes_calls(messages: list[Any]) -> bool:
+    """Return whether one of a frame's messages, which need not have been checked, is a call or a batch."""
+    return any(type(message) is list and message[:1] in _CALL_STARTS for message in messages)
+
+
+def is_batch(message: Any) -> bool:
+    """Return whether a message that need not have been checked is a batch."""
+    return type(message) is list and message[:1] == _BATCH_START
+
+
 def require_bounded_arguments(messages: list[Any], limits: Limits) -> None:
     """Check the arguments of calls in a long frame; our worker refuses longer ones by itself.
 
@@ -86,8 +129,10 @@ def require_bounded_arguments(messages: list[Any], limits: Limits) -> None:
         WireProtocolError: They are over the bound.
     """
     for message in messages:
-        if type(message) is list and message[:1] == [wire.CALL]:
-            call = wire.parse_message(message)
+        if not makes_calls([message]):
+            continue
+        parsed = wire.parse_message(message)
+        for call in parsed.calls if isinstance(parsed, wire.Batch) else (parsed,):
             assert isinstance(call, wire.Call)
             size = len(values.encode(call.arguments))
             if size > limits.max_call_bytes:

@@ -6,15 +6,16 @@ Knows: limits, signals, what a worker reports. Does not know: what ends a run.
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sandbox import wire
-from sandbox.next_steps import COMPUTE
-from sandbox.vocabulary import Failure, TraceFrame
+from sandbox.next_steps import COMPUTE, advised
+from sandbox.vocabulary import ABSENT, Failure, Outcome, TraceFrame
 
 if TYPE_CHECKING:
     from sandbox.ledger import OutputLedger
     from sandbox.limits import Limits
+    from sandbox.vocabulary import Usage
 
 BROKEN_PROTOCOL = "the worker broke its protocol and was ended"
 
@@ -91,3 +92,34 @@ def reported_failure(failure: wire.DoneFailure, ledger: OutputLedger) -> Failure
         failure.hint,
         tuple(TraceFrame(*frame) for frame in failure.traceback),
     )
+
+
+def outcome(
+    done: wire.Done | None, failure: Failure | None, ledger: OutputLedger, value_bytes: int, usage: Usage
+) -> Outcome:
+    """Return how a run ended.
+
+    Args:
+        done: What the worker said last.
+        failure: What ended it otherwise, which counts for more.
+        ledger: What it has put out.
+        value_bytes: Size of its result.
+        usage: What it used.
+    """
+    hint = None
+    value: Any = ABSENT
+    if failure is None:
+        assert done is not None, "something has ended it"
+        hint = done.hint
+        if done.failure is not None:
+            failure = reported_failure(done.failure, ledger)
+        elif done.has_value:
+            value = done.value
+            if not ledger.admits_bytes(value_bytes):
+                failure = Failure("output-limit", ledger.exceeded)
+    if failure is not None:
+        value = ABSENT
+        if not ledger.admits_message(failure.message):
+            failure = Failure("output-limit", ledger.make_room_for_message(), hint=failure.hint)
+    failure = None if failure is None else advised(failure)
+    return Outcome(ledger.lines, usage, value, failure, hint)

@@ -8,7 +8,7 @@ Knows: one socket. Does not know: what messages mean, and what they cost.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -16,6 +16,10 @@ from sandbox import wire
 
 if TYPE_CHECKING:
     import socket
+
+_MANY_BYTES: Final = 64 * 1024
+"""What is sent although more will be posted soon, so that the worker reads while the host goes on. Arbitrary:
+to wake the worker on another core takes as long as some calls."""
 
 
 class Outgoing:
@@ -61,6 +65,11 @@ class Outgoing:
             return  # The worker is gone; whoever reads finds out why.
         if sent < len(frame):
             self.send_later(memoryview(frame)[sent:])
+
+    def flush_many(self) -> None:
+        """Send what is posted if it is worth a frame; more is about to be posted."""
+        if sum(map(len, self.messages)) >= _MANY_BYTES:
+            self.flush()
 
     def send_later(self, rest: memoryview) -> None:
         """Send bytes as the worker takes them; what is posted meanwhile leaves after them."""

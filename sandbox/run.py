@@ -22,18 +22,20 @@ import trio
 from sandbox import endings, values, wire
 from sandbox.answers import (
     error_message,
+    is_batch,
+    makes_calls,
+    messages_together,
     require_bounded_arguments,
     result_message,
     too_many_pending_message,
 )
+from sandbox.batch import Batch
 from sandbox.errors import WireProtocolError
 from sandbox.handover import await_noticing
 from sandbox.ledger import OutputLedger
-from sandbox.next_steps import advised
 from sandbox.outgoing import Outgoing
 from sandbox.pace import QUICK_SECONDS, Pace
 from sandbox.vocabulary import (
-    ABSENT,
     Failure,
     FailureKind,
     HostCall,
@@ -46,9 +48,11 @@ from sandbox.vocabulary import (
 from sandbox.wall_clock import WallClock
 
 if TYPE_CHECKING:
+    from sandbox.handover import Begun
     from sandbox.limits import Limits
     from sandbox.stop import Stop
     from sandbox.values import JsonValue
+    from sandbox.vocabulary import Answer, Cancellable
     from sandbox.workers import Worker
 
 _RECEIVE_BYTES: Final = 64 * 1024
@@ -63,7 +67,6 @@ _UNIT_BYTES: Final = 4096
 _SECONDS_PER_TURN: Final = 0.005
 """Or for how long, because bodies of calls that wait for nothing run in the reader."""
 _UNITS_PER_BRIEF_WAIT: Final = 8
-_CALL_START: Final = [wire.CALL]
 _PACE: Final = wire.PACE.encode()
 _MOMENT_SECONDS: Final = 0.001
 """How long a run is waited for without giving way to other tasks when it has just begun. Arbitrary: what a
@@ -99,11 +102,11 @@ class Run:
         self._is_quick = False
         """Whether the worker's last frame came so soon that the next one is waited for briefly."""
         self._pace = Pace(worker.socket, worker.placement, self._tell_pace)
-        self._limits = limits
+        self.limits = limits
         self._on_log = on_log
         self._on_stuck_call = on_stuck_call
         self._grace_seconds = grace_seconds
-        self._namespaces: dict[str, Namespace] = {space.name: space for space in program.namespaces}
+        self.namespaces: dict[str, Namespace] = {space.name: space for space in program.namespaces}
         self._ledger = OutputLedger(limits.max_output_bytes, limits.max_log_entries)
         # ASCII escapes can triple what the ledger counts, so a value that fits may be this long.
         largest = 3 * max(limits.max_output_bytes, limits.max_call_bytes) + wire.FRAME_OVERHEAD_BYTES
@@ -111,24 +114,25 @@ class Run:
         self._max_received_bytes = largest + limits.max_run_bytes
         """Everything an honest worker can send is charged to the ledger or to the run; the rest is junk."""
         self._received_bytes = 0
-        self._frame_bytes = 0
-        self._value_bytes = 0
-        self._run_bytes = 0
+        self._frame_bytes = self._value_bytes = self._run_bytes = 0
         self._units = 0
         self._rested_at = 0.0
         """When other tasks last had their turn, on the clock of `time.perf_counter`."""
         self._done: wire.Done | None = None
         self._failure: Failure | None = None
         self._ended = trio.Event()
+        self.is_over = self._ended.is_set
         self._over = False
         self._calls: dict[int, HostCall] = {}
-        self._calls_seen = 0
-        self._calls_started = 0
+        self.calls_seen = 0
+        self.calls_started = 0
         self._cancels_seen = 0
         self._last_call_id = 0
         self._outgoing = Outgoing(worker.socket)
         self._stuck: trio.CancelScope | None = None
         self._clock = WallClock()
+        self.batch: Batch | None = None
+        """The one at hand: only when it is through, the next message is looked at."""
         self._tasks: trio.Nursery
 
     @property
@@ -176,7 +180,7 @@ class Run:
                         if unsent:
                             self._outgoing.send_later(unsent)
                         self._tasks.start_soon(self._read, iter(()))
-                        self._clock.start(began + self._limits.wall_seconds)
+                        self._clock.start(began + self.limits.wall_seconds)
                         await self._wait_ended()
                     finally:
                         ended = trio.current_time()
@@ -185,11 +189,10 @@ class Run:
         finally:
             stop.listen(None)
         if self._done is None and self._failure is None:
-            self._failure = endings.exit_failure(await self._worker.wait_exit_status(), self._limits)
+            self._failure = endings.exit_failure(await self._worker.wait_exit_status(), self.limits)
             compute_seconds = self._compute_seconds()
-        return self._outcome(
-            Usage(ended - began, compute_seconds, self._calls_started, self._ledger.log_bytes)
-        )
+        usage = Usage(ended - began, compute_seconds, self.calls_started, self._ledger.log_bytes)
+        return endings.outcome(self._done, self._failure, self._ledger, self._value_bytes, usage)
 
     async def _hear_at_once(self) -> None:
         """Hear what the program says within a moment, as long as it makes no calls.
@@ -237,24 +240,26 @@ class Run:
         return max(self._worker.compute_seconds() - self._pace.looking_seconds, 0.0)
 
     async def _wait_ended(self) -> None:
-        budget = self._limits.compute_seconds
+        budget = self.limits.compute_seconds
         while not self._ended.is_set():
             left = budget - self._compute_seconds()
             if left < 0:
                 self._fail_compute()
             elif self._clock.is_over():
-                self._fail("timeout", endings.wall_message(self._limits))
+                self._fail("timeout", endings.wall_message(self.limits))
             else:
                 # CPU time cannot pass faster than time itself, so the rest of the budget is safe to sleep.
                 await self._clock.wait(self._ended, max(left, _METER_SECONDS))
 
     def _fail_compute(self) -> None:
-        self._fail("timeout", endings.compute_message(self._limits))
+        self._fail("timeout", endings.compute_message(self.limits))
 
     def _finish(self) -> None:
         """Kill the worker, give up its calls, let the readers go."""
         self._end_service()
         self._worker.kill()
+        if self.batch is not None:
+            self.batch.close()
         if self._done is None or self._outgoing.is_sending:
             # Somebody waits for the wire. Whoever has heard the end of the program is done with reading.
             trio.lowlevel.notify_closing(self._worker.socket)
@@ -272,30 +277,9 @@ class Run:
                 for request in tuple(self._calls.values()):
                     self._on_stuck_call(request, trio.current_time() - began)
 
-    def _outcome(self, usage: Usage) -> Outcome:
-        failure = self._failure
-        done = self._done
-        hint = None
-        value: Any = ABSENT
-        if failure is None:
-            assert done is not None
-            hint = done.hint
-            if done.failure is not None:
-                failure = endings.reported_failure(done.failure, self._ledger)
-            elif done.has_value:
-                value = done.value
-                if not self._ledger.admits_bytes(self._value_bytes):
-                    failure = Failure("output-limit", self._ledger.exceeded)
-        if failure is not None:
-            value = ABSENT
-            if not self._ledger.admits_message(failure.message):
-                failure = Failure("output-limit", self._ledger.make_room_for_message(), hint=failure.hint)
-        failure = None if failure is None else advised(failure)
-        return Outcome(self._ledger.lines, usage, value, failure, hint)
-
     # ---- frames from the worker
 
-    async def _read(self, messages: Iterator[Any]) -> None:
+    async def _read(self, messages: Iterator[wire.FromWorker]) -> None:
         """Act on messages until the run ends or another reader takes over.
 
         Args:
@@ -307,25 +291,25 @@ class Run:
         with trio.CancelScope(shield=True), trio.CancelScope() as scope:
             await self._read_in(scope, messages)
 
-    async def _read_in(self, scope: trio.CancelScope, messages: Iterator[Any]) -> None:
+    async def _read_in(self, scope: trio.CancelScope, messages: Iterator[wire.FromWorker]) -> None:
         try:
             while True:
+                if self.batch is not None and await self.batch.serve(self, messages, scope):
+                    return
                 for message in messages:
-                    if (
-                        self._units > _UNITS_PER_TURN
-                        or time.perf_counter() - self._rested_at > _SECONDS_PER_TURN
-                    ):
-                        await self._rest()
-                    if self._failure is not None or self._done is not None:
+                    if not await self.may_go_on():
                         return  # Asked to stop meanwhile: what is left of the frame is not begun.
-                    self._units += 1
-                    parsed = wire.parse_message(message)
-                    if type(parsed) is wire.Call:
-                        if await self._serve(parsed, messages, scope) or self._over:
+                    if type(message) is wire.Call:
+                        if await self.serve(message, messages, scope) or self._over:
                             return
-                    elif await self._act(parsed) or self._over:
+                    elif type(message) is wire.Batch:
+                        self.batch = Batch(message.calls)
+                        if await self.batch.serve(self, messages, scope):
+                            return
+                    elif await self._act(message) or self._over:
                         return
-                self._outgoing.flush()
+                if self._had_one_call:
+                    self._outgoing.flush()
                 payload = await self._next_payload()
                 if payload is None:
                     break
@@ -342,6 +326,13 @@ class Run:
             pass
         self._ended.set()
 
+    async def may_go_on(self) -> bool:
+        """Let other tasks have their turn where it is time; returns whether the run goes on."""
+        if self._units > _UNITS_PER_TURN or time.perf_counter() - self._rested_at > _SECONDS_PER_TURN:
+            await self._rest()
+        self._units += 1
+        return self._failure is None and self._done is None
+
     async def _next_payload(self) -> bytes | None:
         """Return the next frame's payload, None at the end of the wire."""
         sock = self._worker.socket
@@ -350,6 +341,8 @@ class Run:
             try:
                 data = sock.recv(_RECEIVE_BYTES)
             except BlockingIOError:
+                # What is answered is sent when nothing more is to be answered at once.
+                self._outgoing.flush()
                 if self._is_quick and await self._wait_briefly():
                     continue
                 self._units = 0
@@ -400,20 +393,18 @@ class Run:
             return []
         return await trio.to_thread.run_sync(wire.decode_payload, payload)
 
-    def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[Any]:
+    def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[wire.FromWorker]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
-        self._had_one_call = len(messages) == 1 and self._calls_seen > 0
+        self._had_one_call = len(messages) == 1 and self.calls_seen > 0 and not is_batch(messages[0])
         if self._had_one_call:
             self._pace.turn()
         else:
             self._pace.interrupt()
-        for message in messages:
-            if type(message) is list and message[:1] == _CALL_START:
-                self._charge(len(payload))
-                break
-        if len(payload) > self._limits.max_call_bytes:
-            require_bounded_arguments(messages, self._limits)
-        return iter(messages)
+        if makes_calls(messages):
+            self._charge(len(payload))
+        if len(payload) > self.limits.max_call_bytes:
+            require_bounded_arguments(messages, self.limits)
+        return map(wire.parse_message, messages)
 
     async def _size(self, value: JsonValue) -> int:
         if self._frame_bytes > _THREAD_DECODE_BYTES:
@@ -429,8 +420,8 @@ class Run:
 
     def _charge(self, count: int) -> None:
         self._run_bytes += count
-        if self._run_bytes > self._limits.max_run_bytes:
-            self._fail("call-limit", *endings.run_bytes_message(self._limits))
+        if self._run_bytes > self.limits.max_run_bytes:
+            self._fail("call-limit", *endings.run_bytes_message(self.limits))
             self._end_service()
 
     async def _act(self, message: wire.FromWorker) -> bool:
@@ -447,14 +438,14 @@ class Run:
             return exceeded is not None
         if isinstance(message, wire.Cancel):
             self._cancels_seen += 1
-            if self._cancels_seen > self._calls_seen:
+            if self._cancels_seen > self.calls_seen:
                 raise WireProtocolError("a worker gave up more calls than it made")
             self._abandon(message.id)
             return False
         if isinstance(message, wire.Done):
             # Whether the meter or the program comes first here is chance, so the budget decides.
             await self._worker.wait_metered()
-            if self._compute_seconds() > self._limits.compute_seconds:
+            if self._compute_seconds() > self.limits.compute_seconds:
                 self._fail_compute()
             elif self._failure is None:
                 if message.has_value:
@@ -468,61 +459,86 @@ class Run:
 
     # ---- host calls
 
-    async def _serve(self, call: wire.Call, rest: Iterator[Any], scope: trio.CancelScope) -> bool:
+    async def serve(self, call: wire.Call, rest: Iterator[wire.FromWorker], scope: trio.CancelScope) -> bool:
         """Serve one call, in this task; returns whether another reader took over meanwhile."""
-        if (accepted := self._accept(call, scope)) is None:
-            return False
-        request, answer = accepted
-        self._calls[call.id] = request
+        accepted = self._accept(call, scope)
+        return accepted is not None and await self.await_answer(*accepted, rest)
+
+    def hand_over(self, rest: Iterator[wire.FromWorker]) -> None:
+        """Let another reader go on."""
+        self._outgoing.flush()
+        self._tasks.start_soon(self._read, rest)
+
+    async def await_answer(
+        self,
+        request: HostCall,
+        answer: Awaitable[JsonValue] | Begun[JsonValue],
+        rest: Iterator[wire.FromWorker],
+    ) -> bool:
+        """Await a call's answer and post it; returns whether another reader took over meanwhile."""
+        self._calls[request.id] = request
         handed_over = False
 
         def hand_over() -> None:
             nonlocal handed_over
             handed_over = True
-            self._outgoing.flush()
-            self._tasks.start_soon(self._read, rest)
+            self.hand_over(rest)
 
         try:
             value = await await_noticing(answer, hand_over)
         except HostFunctionError as error:
-            if not self._over:
-                self._post(error_message(call.id, str(error)))
+            self._post_reply(error_message(request.id, str(error)))
         else:
             if not request.answered:
                 self._answer(request, value)
         finally:
-            del self._calls[call.id]
+            del self._calls[request.id]
             if self._stuck is not None and not self._calls:
                 self._stuck.cancel()
         if request.cut_off and not handed_over:
             hand_over()  # The call cut itself off: nothing can be waited for in this task any more.
         if handed_over and not self._over:
-            await self._flush_together()
+            if self._calls:
+                # Answers that are ready at the same moment leave in one frame.
+                await trio.lowlevel.cancel_shielded_checkpoint()
+            self._outgoing.flush()
         return handed_over
 
     def _accept(
         self, call: wire.Call, scope: trio.CancelScope
     ) -> tuple[HostCall, Awaitable[JsonValue]] | None:
         """Check a call and begin it; None when it was refused."""
+        if (request := self.request(call, scope)) is None:
+            return None
+        try:
+            answer = self.namespaces[call.namespace].function(request)
+        except HostFunctionError as error:
+            self._post(error_message(call.id, str(error)))
+            return None
+        self.calls_started += 1
+        return request, answer
+
+    def request(self, call: wire.Call, scope: Cancellable) -> HostCall | None:
+        """Check a call; None when it was refused."""
         if call.id <= self._last_call_id:
             raise WireProtocolError("a call number was used twice")
         self._last_call_id = call.id
         if self._over:
             return None
         # Refused calls count as well: refusing is work, and each makes a reply.
-        if self._calls_seen >= self._limits.max_calls:
-            self._fail("call-limit", *endings.calls_message(self._limits))
+        if self.calls_seen >= self.limits.max_calls:
+            self._fail("call-limit", *endings.calls_message(self.limits))
             self._end_service()
             return None
-        self._calls_seen += 1
-        namespace = self._namespaces.get(call.namespace)
+        self.calls_seen += 1
+        namespace = self.namespaces.get(call.namespace)
         if namespace is None or call.member not in namespace.members:
             self._post(error_message(call.id, f'unknown binding "{call.namespace}.{call.member}"'))
             return None
-        if len(self._calls) >= self._limits.max_pending_calls:
-            self._post(too_many_pending_message(call, self._limits))
+        if len(self._calls) >= self.limits.max_pending_calls:
+            self._post(too_many_pending_message(call, self.limits))
             return None
-        request = HostCall(
+        return HostCall(
             call.id,
             call.namespace,
             call.member,
@@ -532,19 +548,12 @@ class Run:
             self._answer,
             self._clock.hold,
         )
-        try:
-            answer = namespace.function(request)
-        except HostFunctionError as error:
-            self._post(error_message(call.id, str(error)))
-            return None
-        self._calls_started += 1
-        return request, answer
 
     def _abandon(self, call_id: int) -> None:
         request = self._calls.get(call_id)
         if request is not None and not request.answered:
             request.abandon()
-            if not self._namespaces[request.namespace].ends_calls:
+            if not self.namespaces[request.namespace].ends_calls:
                 request.cancel()
 
     # ---- frames to the worker
@@ -556,17 +565,21 @@ class Run:
 
     def _answer(self, call: HostCall, value: JsonValue) -> None:
         """Post a call's result; that of a call by itself is sent at once to a worker on another core."""
-        if self._over:
-            return
-        reply = result_message(call, value, self._limits)
-        if isinstance(reply, bytes):
-            self._post(reply)
-        else:
-            self._post_parts(reply)
-        if self._had_one_call and self._pace.is_apart:
+        self._post_reply(result_message(call, value, self.limits))
+        if self._had_one_call and self._pace.is_apart and not self._over:
             # Not on one core: there the worker would run at once, and this thread wait for its turn.
             self._outgoing.flush()
             self._pace.answered()
+
+    def answer_together(self, answers: list[tuple[HostCall, Answer]]) -> None:
+        """Post what calls of a batch are answered."""
+        for reply in messages_together(answers, self.limits):
+            self._post_reply(reply)
+        self._outgoing.flush_many()
+
+    def _post_reply(self, reply: bytes | Iterator[bytes]) -> None:
+        if not self._over:
+            self._post(reply) if isinstance(reply, bytes) else self._post_parts(reply)
 
     def _tell_pace(self, look_seconds: float) -> None:
         # First of its frame, where the worker looks for it.
@@ -580,12 +593,6 @@ class Run:
             if self._over:
                 return
             self._outgoing.flush()
-
-    async def _flush_together(self) -> None:
-        """Send what is posted; answers that are ready at the same moment leave in one frame."""
-        if self._calls:
-            await trio.lowlevel.cancel_shielded_checkpoint()
-        self._outgoing.flush()
 
     def _end_service(self) -> None:
         """Begin no more calls, and answer none."""

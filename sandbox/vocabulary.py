@@ -12,15 +12,14 @@ import functools
 import keyword
 import math
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from sandbox.limits import LimitError, Limits
 from sandbox.values import JsonValue
 
 if TYPE_CHECKING:
-    import trio
-
+    from sandbox.handover import Begun
     from sandbox.preflight.spaces import Parameters
 
 FailureKind = Literal[
@@ -53,6 +52,13 @@ ABSENT: Final = _Absent()
 """The program returned nothing. `None` is the JSON value null, which is a result."""
 
 
+class Cancellable(Protocol):
+    """A cancel scope, or what stands for one."""
+
+    def cancel(self) -> object:
+        """Cancel it."""
+
+
 class HostCall:
     """One request from a program, already rebuilt from checked bytes.
 
@@ -64,13 +70,13 @@ class HostCall:
         line: Program line that made the call, as the worker claims it: a hint, not a fact.
         cut_off: Whether `cancel` was called.
         answered: Whether `answer` was called.
+        scope: What `cancel` cancels: the scope of whatever task awaits the function.
     """
 
     __slots__ = (
         "_abandoned",
         "_listener",
         "_on_answer",
-        "_scope",
         "answered",
         "arguments",
         "cut_off",
@@ -79,6 +85,7 @@ class HostCall:
         "line",
         "member",
         "namespace",
+        "scope",
     )
 
     def __init__(
@@ -88,7 +95,7 @@ class HostCall:
         member: str,
         arguments: JsonValue,
         line: int | None,
-        scope: trio.CancelScope,
+        scope: Cancellable,
         on_answer: Callable[[HostCall, JsonValue], None],
         hold_wall: Callable[[bool], None] = lambda _held: None,
     ) -> None:
@@ -100,7 +107,7 @@ class HostCall:
         self.cut_off = False
         self.answered = False
         self._on_answer = on_answer
-        self._scope = scope
+        self.scope = scope
         self._abandoned = False
         self._listener: Callable[[], None] | None = None
         self.hold_wall = hold_wall
@@ -122,7 +129,7 @@ class HostCall:
         once it has, it shields what it still has to do.
         """
         self.cut_off = True
-        self._scope.cancel()
+        self.scope.cancel()
 
     def on_abandoned(self, listener: Callable[[], None]) -> None:
         """Call `listener` once when nobody waits for the answer any more, or now if that is so.
@@ -153,6 +160,33 @@ HostFunction = Callable[[HostCall], Awaitable[JsonValue]]
 
 Called in the order the calls arrived, so a plain function can keep that order; it must not block.
 What it returns is awaited in a task of its own, which is cancelled when nobody waits any more.
+"""
+
+Answer: TypeAlias = JsonValue | HostFunctionError
+"""What a call is answered: its value, or what failed it."""
+
+
+class Step(NamedTuple):
+    """How far the calls of a batch have come.
+
+    Attributes:
+        answers: Calls that are over since the last step.
+        waiting: A call that cannot go on at once: what a `HostFunction` returns, or one that has begun and
+            waits. It is awaited elsewhere while the others go on.
+        is_turn: Whether other tasks should have their turn.
+    """
+
+    answers: list[tuple[HostCall, Answer]]
+    waiting: tuple[HostCall, Awaitable[JsonValue] | Begun[JsonValue]] | None = None
+    is_turn: bool = False
+
+
+ManyFunction = Callable[[Iterator[HostCall], Callable[[], bool]], Generator[Step, None, None]]
+"""Answers the calls of one batch in steps, without waiting for anything in between.
+
+The second argument says whether the run is over; then the next step comes at once. Calls are taken in order,
+when they are begun. The next step may be asked for by another task, in whose scope the calls then are. Closed
+before it has come to its end, it ends the calls it has begun.
 """
 
 
@@ -202,6 +236,8 @@ class Namespace:
     """What error texts call a member, e.g. "tool"."""
     positional: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """Members that take arguments by position too, and the names those stand for."""
+    many: ManyFunction | None = None
+    """Answers calls that came together, of every member; without it they are answered one by one."""
     ends_calls: bool = False
     """Whether the function itself ends calls that nobody waits for any more, see `HostCall.on_abandoned`.
     Otherwise their scope is cancelled for it."""

@@ -4,8 +4,11 @@ A frame is a little-endian 32-bit length and that many bytes of JSON: a list of 
 A message is a list whose first item names it. The vocabulary below is the only place where
 either side spells those names. Large results, which only the host sends, have a form of their own: `packed`.
 
-    supervisor -> worker   warm, prepare, run, pace, result, error
-    worker -> supervisor   ready, call, cancel, log, done
+    supervisor -> worker   warm, prepare, run, pace, result, results, error
+    worker -> supervisor   ready, call, batch, cancel, log, done
+
+A batch is many calls, with numbers in a row from the one it says; results are those of such calls, again in
+a row. What has no place in a row, an error or a packed result, is answered by itself, as single calls are.
 
 Knows: bytes. Does not know: sockets, processes, what a message makes happen.
 The supervisor treats every byte from a worker as hostile: `parse_messages` rebuilds each message
@@ -35,9 +38,11 @@ RUN: Final = "run"
 PACE: Final = "pace"
 """For how many microseconds to look for a message before sleeping; leads its frame."""
 RESULT: Final = "result"
+RESULTS: Final = "results"
 ERROR: Final = "error"
 READY: Final = "ready"
 CALL: Final = "call"
+BATCH: Final = "batch"
 CANCEL: Final = "cancel"
 LOG: Final = "log"
 DONE: Final = "done"
@@ -48,6 +53,8 @@ BROKEN_START: Final = "set-up"
 MAX_NAME_CHARS: Final = 512
 MAX_CALL_ID: Final = 2**53
 MAX_LINE: Final = 2**31
+MAX_BATCH_CALLS: Final = 128
+"""Calls in one message. Arbitrary: so few that the host soon has some to do while the others are written."""
 MAX_TRACE_FRAMES: Final = 50
 MAX_TEXT_CHARS: Final = 64 * 1024
 """Bound of each text of a failure but the message, which the output ledger bounds."""
@@ -83,6 +90,12 @@ class Call(NamedTuple):
     line: int | None
 
 
+class Batch(NamedTuple):
+    """The program makes many calls at a time."""
+
+    calls: list[Call]
+
+
 class Cancel(NamedTuple):
     """The program no longer waits for a call."""
 
@@ -115,7 +128,7 @@ class Done(NamedTuple):
     hint: str | None
 
 
-FromWorker = Ready | Call | Cancel | Log | Done
+FromWorker = Ready | Call | Batch | Cancel | Log | Done
 
 
 def pack(messages: list[bytes]) -> bytes:
@@ -240,6 +253,10 @@ def _parse_ready(message: list[Any]) -> Ready:
 def _parse_call(message: list[Any]) -> Call:
     _expect(len(message) == 6)
     _, call_id, namespace, member, arguments, line = message
+    return _checked_call(call_id, namespace, member, arguments, line)
+
+
+def _checked_call(call_id: Any, namespace: Any, member: Any, arguments: Any, line: Any) -> Call:
     # Spelled out, because it is done for every call.
     if not (
         type(call_id) is int
@@ -256,6 +273,18 @@ def _parse_call(message: list[Any]) -> Call:
 
 _new_call: Final[Callable[[type[Call], tuple[object, ...]], Call]] = tuple.__new__
 """What `Call` itself does, without the function of Python's that a named tuple has for it."""
+
+
+def _parse_batch(message: list[Any]) -> Batch:
+    _expect(len(message) == 3 and type(message[2]) is list)
+    _, first_id, items = message
+    _expect(type(first_id) is int and 0 < len(items) <= MAX_BATCH_CALLS)
+    calls = []
+    for call_id, item in enumerate(items, first_id):
+        _expect(type(item) is list and len(item) == 4)
+        namespace, member, arguments, line = item
+        calls.append(_checked_call(call_id, namespace, member, arguments, line))
+    return Batch(calls)
 
 
 def _parse_cancel(message: list[Any]) -> Cancel:
@@ -304,6 +333,7 @@ def _parse_failure(body: Any) -> DoneFailure:
 _PARSERS: Final[dict[str, Callable[[list[Any]], FromWorker]]] = {
     READY: _parse_ready,
     CALL: _parse_call,
+    BATCH: _parse_batch,
     CANCEL: _parse_cancel,
     LOG: _parse_log,
     DONE: _parse_done,

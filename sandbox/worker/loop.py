@@ -17,7 +17,7 @@ import itertools
 import time
 from asyncio import events, tasks
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sandbox import values, wire
 
@@ -28,10 +28,21 @@ if TYPE_CHECKING:
 
 Context = contextvars.Context
 _CALL = wire.CALL.encode()
+_BATCH = wire.BATCH.encode()
 
 
 class DeadlockError(RuntimeError):
     """Nothing is runnable, no timer is set and no call is pending: the wait would never end."""
+
+
+class Waiter(Protocol):
+    """Whoever is told what calls are answered."""
+
+    def take_result(self, call_id: int, value: Any) -> None:
+        """Take the result of a call."""
+
+    def take_error(self, call_id: int, message: str) -> None:
+        """Take the message of a call that failed."""
 
 
 class CallFuture(asyncio.Future[Any]):
@@ -44,9 +55,15 @@ class CallFuture(asyncio.Future[Any]):
         self.call_id = 0
         """The call's number, once it has been sent."""
 
-    def take_error(self, message: str) -> None:
-        """Fail with the exception for a failed call's message."""
-        self.set_exception(self._make_error(message))
+    def take_result(self, _call_id: int, value: Any) -> None:
+        """Be done, unless given up."""
+        if not self.done():
+            self.set_result(value)
+
+    def take_error(self, _call_id: int, message: str) -> None:
+        """Fail with the exception for a failed call's message, unless given up."""
+        if not self.done():
+            self.set_exception(self._make_error(message))
 
     def cancel(self, msg: Any = None) -> bool:
         """Give the call up; its later answer is dropped."""
@@ -109,7 +126,7 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         self._timers: list[tuple[float, int, Handle]] = []
         self._timer_numbers = itertools.count()
         self._call_numbers = itertools.count(1)
-        self._pending: dict[int, CallFuture] = {}
+        self._pending: dict[int, Waiter] = {}
         self._broken: Exception | None = None
         """What went wrong in the middle of receiving, after which frames cannot be told apart any more."""
 
@@ -187,8 +204,28 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
 
     def send_call(self, future: CallFuture, target: bytes, arguments: bytes, line: int | None) -> None:
         """Queue the host call whose answer a future waits for; otherwise as `start_call`."""
-        future.call_id = self._post_call(target, arguments, line)
-        self._pending[future.call_id] = future
+        future.call_id = self.send_one(future, target, arguments, line)
+
+    def send_together(self, waiter: Waiter, count: int, calls: bytes) -> int:
+        """Queue many host calls, which leave in one message, and return the number of the first.
+
+        Args:
+            waiter: Gets their answers. The other numbers follow the first.
+            count: How many they are, at most `wire.MAX_BATCH_CALLS`.
+            calls: The list of namespace, member, arguments and line of each, encoded.
+        """
+        if self._broken is not None:
+            raise self._broken
+        numbers = list(itertools.islice(self._call_numbers, count))
+        self._pending.update(dict.fromkeys(numbers, waiter))
+        self._channel.post(b'["%b",%d,%b]' % (_BATCH, numbers[0], calls))
+        return numbers[0]
+
+    def send_one(self, waiter: Waiter, target: bytes, arguments: bytes, line: int | None) -> int:
+        """Queue a host call and return its number; otherwise as `start_call`."""
+        call_id = self._post_call(target, arguments, line)
+        self._pending[call_id] = waiter
+        return call_id
 
     def has_nothing_else(self) -> bool:
         """Return whether the running task is all there is: nothing is ready, timed or waited for."""
@@ -212,7 +249,7 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         self._channel.flush()
         while True:
             for message in self._receive(None):
-                # Anything else answers a call that was given up.
+                # Anything else answers calls that were given up.
                 if message[1] == call_id:
                     if message[0] == wire.RESULT:
                         return message[2]
@@ -240,10 +277,12 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         """Send queued calls now, instead of when nothing is runnable."""
         self._channel.flush()
 
-    def give_up(self, call_id: int) -> None:
-        """Tell the host that nobody waits for a call any more."""
-        if self._pending.pop(call_id, None) is not None:
-            self._channel.post(values.encode([wire.CANCEL, call_id]))
+    def give_up(self, call_id: int) -> bool:
+        """Tell the host that nobody waits for a call any more; returns whether somebody did."""
+        if self._pending.pop(call_id, None) is None:
+            return False
+        self._channel.post(values.encode([wire.CANCEL, call_id]))
+        return True
 
     # ---- driving
 
@@ -308,11 +347,14 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
             self._ready.append(heapq.heappop(self._timers)[2])
 
     def _answer(self, messages: list[Any]) -> None:
-        for message in messages:
-            future = self._pending.pop(message[1], None)
-            if future is None or future.done():
-                continue
-            if message[0] == wire.RESULT:
-                future.set_result(message[2])
-            else:
-                future.take_error(message[2])
+        take = self._pending.pop
+        for name, call_id, answer in messages:
+            if name == wire.RESULTS:
+                for number, value in enumerate(answer, call_id):
+                    if (waiter := take(number, None)) is not None:
+                        waiter.take_result(number, value)
+            elif (waiter := take(call_id, None)) is not None:
+                if name == wire.RESULT:
+                    waiter.take_result(call_id, answer)
+                else:
+                    waiter.take_error(call_id, answer)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from sandbox.preflight.spaces import Parameters
+    from sandbox.worker.batches import Batch
     from sandbox.worker.loop import WireLoop
 
 _MAX_SEARCHED: Final = 10_000
@@ -33,7 +34,7 @@ _MAX_NAMES_SHOWN: Final = 20
 """Names listed when an unknown one is asked for. Arbitrary."""
 BATCH: Final = "batch"
 """Name of the helper that makes many calls at a time."""
-_NO_VALUE: Final = object()
+NO_VALUE: Final = object()
 """In place of the answer of a call that has none yet."""
 
 
@@ -56,19 +57,21 @@ def make_error_class(name: str, member_attributes: tuple[str, ...]) -> type[Call
 class PendingCall:
     """A host call that was made but not yet awaited."""
 
-    __slots__ = ("_arguments", "_function", "_future", "_line", "_value")
+    __slots__ = ("_arguments", "_function", "_future", "_is_sent", "_line", "_value")
 
     def __init__(self, function: HostFunction, arguments: object, line: int | None) -> None:
         self._function = function
         self._arguments = arguments
         self._line = line
         self._future: asyncio.Future[Any] | None = None
-        self._value: object = _NO_VALUE
+        self._value: object = NO_VALUE
+        self._is_sent = False
+        """Whether it left in a batch, which is told the answer."""
 
     def __await__(self) -> Generator[Any, None, Any]:
         function = self._function
         loop = function._loop
-        if self._future is None and self._value is _NO_VALUE and loop.has_nothing_else():
+        if self._is_new() and loop.has_nothing_else():
             # The one wait of a program that does one thing after the other: no future, no trip to the loop.
             function._unstarted.pop(self, None)
             try:
@@ -77,16 +80,14 @@ class PendingCall:
                 )
             except CallError as error:
                 self._arguments = None
-                self._future = loop.create_future()
-                self._future.set_exception(error)
-                self._future.exception()  # Marks it as seen.
+                fail(self, error)
                 raise
             self._arguments = None
             return self._value
         return (yield from start(self).__await__())
 
     def _is_new(self) -> bool:
-        return self._future is None and self._value is _NO_VALUE
+        return self._future is None and self._value is NO_VALUE and not self._is_sent
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{refusal_text(self)} (then read {name!r} of its value)")
@@ -126,14 +127,25 @@ del _operation
 def start(call: PendingCall) -> asyncio.Future[Any]:
     """Send a call to the host, once, and return the future of its answer."""
     if call._future is None:
-        if call._value is not _NO_VALUE:
+        if call._value is not NO_VALUE or call._is_sent:
             call._future = call._function._loop.create_future()
-            call._future.set_result(call._value)
+            if call._value is not NO_VALUE:
+                call._future.set_result(call._value)
             return call._future
         call._function._unstarted.pop(call, None)
         call._future = call._function._start(call._arguments, call._line)
         call._arguments = None
     return call._future
+
+
+def fail(call: PendingCall, error: BaseException) -> None:
+    """Let a call end in an exception, which whoever awaits it from now on gets."""
+    future = call._future
+    if future is None:
+        future = call._future = call._function._loop.create_future()
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # Marks it as seen.
 
 
 def start_together(awaitables: tuple[object, ...]) -> list[Any] | None:
@@ -192,6 +204,7 @@ class HostFunction:
         "_make_error",
         "_max_call_bytes",
         "_noun",
+        "_path",
         "_positional",
         "_program_file",
         "_signature",
@@ -208,6 +221,7 @@ class HostFunction:
         self._positional: list[str] = namespace._positional.get(member, [])
         self._eager = member in namespace._eager
         self._signature = signature
+        self._path = (namespace._name, member)
         self._target = values.encode(namespace._name) + b"," + values.encode(member)
         self._make_error: Callable[[str], BaseException] = namespace._error_factory(member)
         self._unstarted = namespace._unstarted
@@ -218,7 +232,7 @@ class HostFunction:
             arguments = self._by_position(args, kwargs)
         frame = sys._getframe(1)
         file = self._program_file
-        line = frame.f_lineno if frame.f_code.co_filename == file else _program_line(frame, file)
+        line = frame.f_lineno if frame.f_code.co_filename == file else program_line(frame, file)
         call = PendingCall(self, arguments, line)
         if self._eager:
             start(call)
@@ -437,12 +451,6 @@ def complete(namespace: HostNamespace, signatures: Mapping[str, str], max_call_b
     namespace._max_call_bytes = max_call_bytes
 
 
-def add_batch(namespace: HostNamespace, target: HostNamespace) -> None:
-    """Offer `batch` in one namespace, which calls many members of another at a time."""
-    # Functions beside the class: a public method would stand before a member of its name.
-    namespace._batch = Batch(f"{namespace._name}.{BATCH}", target)
-
-
 def space_of(namespace: HostNamespace, parameters: Mapping[str, Parameters]) -> Space:
     """Describe a namespace to whoever checks a program's text."""
     members: Mapping[str, str] = namespace._signatures
@@ -462,67 +470,6 @@ def space_of(namespace: HostNamespace, parameters: Mapping[str, Parameters]) -> 
         namespace._groups,
         namespace._resolved,
     )
-
-
-class Batch:
-    """Makes many calls that leave in one frame, and gathers what they give without a task for each."""
-
-    __slots__ = ("_label", "_target")
-
-    def __init__(self, label: str, target: HostNamespace) -> None:
-        self._label = label
-        self._target = target
-
-    async def __call__(self, calls: object, /) -> list[object]:  # noqa: D102  # a program's call
-        if not isinstance(calls, (list, tuple)):
-            raise TypeError(f"{self._label} takes a list of calls")
-        pending = [self._pending(item, number) for number, item in enumerate(calls)]
-        futures: list[asyncio.Future[Any] | BaseException] = []
-        for call in pending:
-            try:
-                futures.append(start(call))
-            except CallError as error:
-                futures.append(error)
-        results: list[object] = []
-        try:
-            for future in futures:
-                try:
-                    results.append(future if isinstance(future, BaseException) else await future)
-                except CallError as error:
-                    results.append(error)
-        except BaseException:
-            # Cancelled: as with gather, nobody waits for the rest either.
-            for future in futures:
-                if not isinstance(future, BaseException):
-                    future.cancel()
-            raise
-        return results
-
-    def __repr__(self) -> str:
-        return f"<function {self._label}>"
-
-    def _pending(self, item: object, number: int) -> PendingCall:
-        """Take a call as `tools.name(...)`, as a (name, arguments) pair, or as a record of both."""
-        if type(item) is PendingCall:
-            return item
-        name: object = None
-        arguments: object = None
-        if isinstance(item, dict):
-            name, arguments = item.get(self._target._noun), item.get("arguments", {})
-        elif isinstance(item, (tuple, list)) and len(item) == 2:
-            name, arguments = item
-        if type(name) is not str or not isinstance(arguments, dict):
-            raise TypeError(
-                f"{self._label} takes a list of calls, and item {number} is none: write"
-                f' {self._target._name}.name(key=value), or ("name", {{"key": value}})'
-            )
-        call = PendingCall(
-            self._target._member(name, LookupError),
-            arguments,
-            _program_line(sys._getframe(), self._target._program_file),
-        )
-        self._target._unstarted[call] = None
-        return call
 
 
 def find_pending(value: object) -> PendingCall | None:
@@ -562,7 +509,7 @@ def _squash(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalnum())
 
 
-def _program_line(frame: FrameType | None, program_file: str) -> int | None:
+def program_line(frame: FrameType | None, program_file: str) -> int | None:
     """Return the line of the program that led to a frame."""
     while frame is not None:
         if frame.f_code.co_filename == program_file:
@@ -572,7 +519,6 @@ def _program_line(frame: FrameType | None, program_file: str) -> int | None:
 
 
 # What Python's own messages call these: the names of our classes would only puzzle a program's author.
-renamed({HostFunction: "function", HostNamespace: "namespace", PendingCall: "call", Batch: "function"})
+renamed({HostFunction: "function", HostNamespace: "namespace", PendingCall: "call"})
 renamed({HostGroup: "namespace"})
-Batch.__call__.__qualname__ = BATCH
 named(_await, "call")

@@ -15,12 +15,12 @@ from sandbox.policy import ProgramRefusedError, ProgramResult
 from sandbox.preflight.idle import idle_hint
 from sandbox.preflight.spaces import Parameters
 from sandbox.values import JsonValue, NotJsonError
+from sandbox.worker.batches import add_batch
 from sandbox.worker.channel import SupervisorGoneError
 from sandbox.worker.loop import WireLoop
 from sandbox.worker.namespaces import (
     CallError,
     HostNamespace,
-    add_batch,
     complete,
     find_pending,
     make_error_class,

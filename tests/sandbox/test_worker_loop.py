@@ -131,6 +131,45 @@ def test_giving_a_call_up_tells_the_host_and_its_late_answer_is_dropped(host):
     assert [call_message(1), ["cancel", 1], call_message(2, 1)] == messages
 
 
+class Together:
+    """Takes the answers of calls that were sent together."""
+
+    def __init__(self, loop):
+        self.done = loop.create_future()
+        self.taken = []
+
+    def take_result(self, call_id, value):
+        self.taken.append((call_id, value))
+        if len(self.taken) == 3:
+            self.done.set_result(self.taken)
+
+    def take_error(self, call_id, message):
+        self.take_result(call_id, message)
+
+
+def test_calls_of_a_batch_leave_in_one_message_and_are_answered_in_a_row_or_each_by_itself(host):
+    async def program():
+        together = Together(host.loop)
+        assert 1 == host.loop.send_together(together, 3, b"[1,2,3]")
+        return await together.done
+
+    host.say(["error", 3, "no"], ["results", 1, ["a", "b"]])
+    assert [(3, "no"), (1, "a"), (2, "b")] == host.run(program())
+    assert [[["batch", 1, [1, 2, 3]]]] == host.heard()
+
+
+def test_late_results_of_calls_that_were_given_up_are_dropped(host):
+    async def program():
+        together = Together(host.loop)
+        first = host.loop.send_together(together, 2, b"[1,2]")
+        assert [True, True] == [host.loop.give_up(first), host.loop.give_up(first + 1)]
+        assert not host.loop.give_up(first)
+        return await host.call(), together.taken
+
+    host.say(["results", 1, ["late", "later"]], ["result", 3, "mine"])
+    assert ("mine", []) == host.run(program())
+
+
 def test_an_answered_call_cannot_be_given_up_any_more(host):
     async def program():
         future = host.call()
