@@ -39,6 +39,11 @@ try is given up after little more than a window's time, so on a busy machine the
 _FIRST_WINDOWS: Final = 3
 """Windows on one core before the first try. Arbitrary: when a run begins, a worker is made for the next one,
 which takes a core for as long."""
+_ADVANCE: Final = 0.5
+"""Part of a window's time by which a try may be slower at first. Arbitrary: what moving takes, twice."""
+_MOST_SAVED: Final = 2
+"""Windows' time that a try may lose again when it has saved as much before. Arbitrary: a core that is taken
+away for a moment now and then does not end it, and one that is wanted by somebody else does soon."""
 _LASTING_WINDOWS: Final = 8
 """Windows that a try has to last for the next pause to be a short one again. Arbitrary."""
 _MOST_LOOKING_SECONDS: Final = 0.9
@@ -57,14 +62,15 @@ class Pace:
 
     __slots__ = (
         "_began",
-        "_good_windows",
         "_heard",
         "_most_seconds",
         "_pause",
         "_placement",
         "_poll",
+        "_saved_seconds",
         "_tell",
         "_turns",
+        "_windows_lasted",
         "_windows_left",
         "is_apart",
         "looking_seconds",
@@ -87,21 +93,24 @@ class Pace:
         """When the last message came, if the worker looks for its answer."""
         self._most_seconds = math.inf
         """Seconds a window on two cores may take, by the quickest since both have shared one."""
+        self._saved_seconds = 0.0
+        """By how much the windows since then were shorter; what the next one may be longer."""
         self._windows_left = _FIRST_WINDOWS
         self._pause = 1
-        self._good_windows = 0
+        self._windows_lasted = 0
 
     def turn(self) -> None:
         """Take note that a message came that is one of many, each by itself. Called before it is acted on."""
         self._turns += 1
         if self.is_apart:
             self._heard = perf_counter()
-            is_late = self._heard - self._began > self._most_seconds
-            if is_late or self.looking_seconds > _MOST_LOOKING_SECONDS:
+            saved = self._saved_seconds + self._most_seconds - (self._heard - self._began)
+            if saved < 0 or self.looking_seconds > _MOST_LOOKING_SECONDS:
                 self._come_together()
             elif self._turns >= _WINDOW_TURNS:
+                self._saved_seconds = min(saved, _MOST_SAVED * self._most_seconds)
                 self._begin_window(self._heard)
-                self._good_windows += 1
+                self._windows_lasted += 1
         elif self._turns >= _WINDOW_TURNS:
             now = perf_counter()
             self._most_seconds = min(self._most_seconds, (now - self._began) * _WORTHWHILE)
@@ -150,7 +159,8 @@ class Pace:
     def _move_apart(self) -> None:
         if self.looking_seconds < _MOST_LOOKING_SECONDS and self._placement.step_aside():
             self.is_apart = True
-            self._good_windows = 0
+            self._windows_lasted = 0
+            self._saved_seconds = _ADVANCE * self._most_seconds
             self._tell(LOOK_SECONDS)
 
     def _come_together(self) -> None:
@@ -158,7 +168,7 @@ class Pace:
         self._heard = 0.0
         self._turns = -1
         self._most_seconds = math.inf
-        lasted = self._good_windows >= _LASTING_WINDOWS
+        lasted = self._windows_lasted >= _LASTING_WINDOWS
         self._pause = self._windows_left = 1 if lasted else min(self._pause * 2, _MOST_WINDOWS)
         self._placement.return_to_core()
         self._tell(0.0)

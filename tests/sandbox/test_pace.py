@@ -76,7 +76,7 @@ def test_it_stays_like_that_while_it_is_quicker(case):
 
 def test_what_is_hardly_quicker_is_given_up(case):
     case.go_apart()
-    case.turns(WINDOW, NOT_WORTH_IT)
+    case.turns(20 * WINDOW, NOT_WORTH_IT)
     assert (False, ["aside", "back"], [LOOK_SECONDS, 0.0]) == (
         case.pace.is_apart,
         case.placement.moves,
@@ -125,7 +125,7 @@ def test_a_try_that_lasts_makes_the_next_pause_short_again(case):
 
 def test_turns_are_compared_with_those_since_the_core_was_shared_again(case):
     case.go_apart()
-    case.turns(4, 0.001)  # The program does more between its calls from here on.
+    case.turns(6, 0.001)  # The program does more between its calls from here on.
     assert not case.pace.is_apart
     case.turns(2 * WINDOW + 1, 0.0012)
     assert case.pace.is_apart
@@ -152,7 +152,17 @@ def test_a_turn_that_takes_longer_than_a_window_may_ends_it_without_waiting_for_
     case.go_apart()
     case.turns(3, QUICKER)
     assert case.pace.is_apart
+    case.turns(1, 2 * WINDOW * ON_ONE_CORE)
+    assert not case.pace.is_apart
+
+
+def test_time_that_was_saved_may_be_lost_again_but_no_more_than_a_little(case):
+    case.go_apart()
+    case.turns(2 * WINDOW, QUICKER)
     case.turns(1, WINDOW * ON_ONE_CORE)
+    case.turns(20 * WINDOW, QUICKER)
+    assert case.pace.is_apart
+    case.turns(1, 4 * WINDOW * ON_ONE_CORE)
     assert not case.pace.is_apart
 
 
