@@ -76,7 +76,7 @@ def test_it_stays_like_that_while_it_is_quicker(case):
 
 def test_what_is_hardly_quicker_is_given_up(case):
     case.go_apart()
-    case.turns(20 * WINDOW, NOT_WORTH_IT)
+    case.turns(16 * WINDOW, NOT_WORTH_IT)
     assert (False, ["aside", "back"], [LOOK_SECONDS, 0.0]) == (
         case.pace.is_apart,
         case.placement.moves,
