@@ -7,6 +7,7 @@ Does not know: tools, or who reads the blocks. A block is a plain dict with a st
 from __future__ import annotations
 
 import re
+from itertools import islice
 from json.encoder import encode_basestring
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -121,8 +122,13 @@ def _steps(value: Any, depth: int, *, forward: bool) -> Iterator[str | tuple[Any
     inner, outer, colon = _spacing(depth)
     count = len(value)
     children: Iterable[tuple[int, Any]]
+    if forward and not is_object:
+        yield brackets[0]
+        yield from _items(value, depth)
+        yield outer + brackets[1]
+        return
     if forward:
-        children = enumerate(value.items() if is_object else value)
+        children = enumerate(value.items())
         yield brackets[0]
     else:
         children = zip(range(count - 1, -1, -1), reversed(value.items() if is_object else value), strict=True)
@@ -142,6 +148,36 @@ def _steps(value: Any, depth: int, *, forward: bool) -> Iterator[str | tuple[Any
             yield child, depth + 1
             yield label
     yield outer + brackets[1] if forward else brackets[0]
+
+
+def _items(value: list[Any], depth: int) -> Iterator[str | tuple[Any, int]]:
+    """Yield the items of an array, as `_steps` does; atoms many at a time, as in long arrays."""
+    inner, _, _ = _spacing(depth)
+    separator = inner
+    items = iter(value)
+    while chunk := list(islice(items, _FEW)):
+        kinds = set(map(type, chunk))
+        if kinds <= _ATOMS:
+            yield separator + ("," + inner).join(_texts(chunk, kinds))
+            separator = "," + inner
+            continue
+        for item in chunk:
+            text = _short_text(item, depth + 1)
+            if text is not None:
+                yield separator + text
+            else:
+                yield separator
+                yield item, depth + 1
+            separator = "," + inner
+
+
+def _texts(atoms: list[Any], kinds: set[type]) -> list[str]:
+    if kinds == {int}:
+        try:
+            return list(map(int.__repr__, atoms))
+        except ValueError:
+            pass  # One of them has more digits than the interpreter writes.
+    return [_WRITERS[type(atom)](atom) for atom in atoms]
 
 
 def _spacing(depth: int) -> tuple[str, str, str]:
@@ -198,6 +234,7 @@ _WRITERS: Final[dict[type, Callable[[Any], str]]] = {
     bool: lambda value: "true" if value else "false",
     NoneType: lambda _value: "null",
 }
+_ATOMS: Final = frozenset(_WRITERS)
 
 
 def _cut(text: str, max_bytes: int | None) -> str:

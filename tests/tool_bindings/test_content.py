@@ -129,3 +129,13 @@ def test_text_of_blocks_names_what_is_not_text():
         {"type": "reasoning", "text": "hm"},
     ]
     assert "a\n[image content]\nb\n[reasoning content]" == blocks_text(blocks)
+
+
+@pytest.mark.parametrize("count", [31, 32, 33, 64, 65, 200])
+@pytest.mark.parametrize(
+    "odd", [None, pytest.param(10**5000, id="long"), "text", 1.0, [1, 2], {"a": [1]}, []]
+)
+def test_a_long_array_is_written_as_its_items_are(count, odd):
+    items = [*range(count - 1), odd]
+    one_by_one = ",\n  ".join(render_json([item])[4:-2] for item in items)
+    assert f"[\n  {one_by_one}\n]" == render_json(items)
