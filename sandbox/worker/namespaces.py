@@ -287,11 +287,11 @@ class HostNamespace:
     """
 
     __slots__ = (
+        "__dict__",
         "_aliases",
         "_batch",
         "_eager",
         "_error_class",
-        "_found",
         "_groups",
         "_loop",
         "_max_call_bytes",
@@ -329,21 +329,19 @@ class HostNamespace:
         self._positional = positional
         self._eager = eager
         self._members: dict[str, HostFunction] = {}
-        self._found: dict[str, HostFunction | HostGroup | Batch] = {}
-        """What was read as an attribute already."""
         self._batch: Batch | None = None
         self._unstarted: dict[PendingCall, None] = {}
 
     def __getattr__(self, name: str) -> HostFunction | HostGroup | Batch:
-        found = self._found.get(name)
-        if found is None:
-            if name == BATCH and self._batch is not None:
-                found = self._batch
-            elif name in self._groups:
-                found = HostGroup(self, name)
-            else:
-                found = self._member(name, AttributeError)
-            self._found[name] = found
+        found: HostFunction | HostGroup | Batch
+        if name == BATCH and self._batch is not None:
+            found = self._batch
+        elif name in self._groups:
+            found = HostGroup(self, name)
+        else:
+            found = self._member(name, AttributeError)
+        # From now on the interpreter finds it by itself, in a third of the time.
+        self.__dict__[name] = found
         return found
 
     def __getitem__(self, name: str) -> HostFunction:
@@ -358,6 +356,9 @@ class HostNamespace:
 
     def __len__(self) -> int:
         return len(self._signatures)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in self if name.isidentifier() and not name.startswith("_")]
 
     def __repr__(self) -> str:
         return f"<{self._name}: {len(self._signatures)} {self._noun}s>"

@@ -543,3 +543,17 @@ async def test_what_a_worker_spends_on_looking_for_answers_is_not_the_programs(s
     outcome = await sandbox.run(Program("for _ in range(30):\n    await host.call()", (space(slow),)))
     assert outcome.failure is None
     assert outcome.usage.compute_seconds < 0.15
+
+
+@needs_linux
+async def test_what_a_namespace_shows_of_itself_does_not_depend_on_what_was_used():
+    async def answer(call):
+        return call.member
+
+    members = dict.fromkeys(["beta", "alpha", "not-a-name"], "f(...)")
+    source = (
+        "before = dir(host)\nx = await host.beta()\nreturn [before, dir(host), x, hasattr(host, '__dict__')]"
+    )
+    async with open_test_sandbox(SETTINGS) as walled:
+        outcome = await walled.run(Program(source, (Namespace("host", members, answer),)))
+    assert [["alpha", "beta"], ["alpha", "beta"], "beta", False] == outcome.value
