@@ -215,17 +215,12 @@ class Run:
             except ConnectionResetError:
                 return  # Which the reader will see, too.
             self._received_bytes += len(data)
-            payload = self._frames.only_payload(data)
-            messages = None
-            if payload is not None and len(payload) <= _UNIT_BYTES:
-                messages = wire.plain_messages(payload)
-            if messages is None:
-                self._frames.feed(data)
-                return
-            self._frame_bytes = len(data)
-            for message in messages:
+            self._frames.feed(data)
+            for message in self._frames.plain_messages(_UNIT_BYTES):
                 if await self._act(message) or self._failure is not None:
                     return
+            if not data or self._frames:
+                return
 
     # ---- what ends a run
 

@@ -24,7 +24,7 @@ from sandbox import values
 from sandbox.errors import WireProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sandbox.values import JsonValue
 
@@ -150,6 +150,9 @@ class FrameBuffer:
         self._bytes = bytearray()
         self._max_frame_bytes = max_frame_bytes
 
+    def __len__(self) -> int:
+        return len(self._bytes)
+
     def feed(self, data: bytes) -> None:
         """Add received bytes."""
         self._bytes += data
@@ -184,6 +187,25 @@ class FrameBuffer:
         payload = bytes(buffer[HEADER_BYTES:end])
         del buffer[:end]
         return payload
+
+    def plain_messages(self, most_bytes: int) -> Iterator[FromWorker]:
+        """Take the messages of the next whole frames that hold printed text and a program's end only.
+
+        Args:
+            most_bytes: A longer frame stays, as does any other, and all that follow.
+        """
+        while True:
+            try:
+                payload = self.next_payload()
+            except WireProtocolError:
+                return  # Which is still there for whoever takes the next one.
+            if payload is None:
+                return
+            messages = _plain_messages(payload) if len(payload) <= most_bytes else None
+            if messages is None:
+                self._bytes[:0] = len(payload).to_bytes(HEADER_BYTES, "little") + payload
+                return
+            yield from messages
 
 
 def long_digits(payload: bytes) -> int:
@@ -232,7 +254,7 @@ def parse_message(message: Any) -> FromWorker:
     return parse(message)
 
 
-def plain_messages(payload: bytes) -> list[FromWorker] | None:
+def _plain_messages(payload: bytes) -> list[FromWorker] | None:
     """Return the messages of a frame that holds printed text and a program's end only; None for any other."""
     try:
         messages = list(map(parse_message, decode_payload(payload)))

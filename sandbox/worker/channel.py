@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SPACE_BYTES: Final = 16 * 1024
 """Where frames are received, again and again: memory for each one would be asked of the kernel each time.
 Arbitrary: every idle worker has it, and a frame that does not fit gets its own."""
+_FOR_THE_PROGRAM: Final = frozenset({wire.RESULT, wire.RESULTS})
 _LARGE_BYTES: Final = 64 * 1024
 """Frames above this are read without the garbage collector. Arbitrary."""
 
@@ -91,7 +92,7 @@ class Channel:
                 raise SupervisorGoneError from None
 
     def receive(self, timeout_seconds: float | None) -> list[Any]:
-        """Return the messages of the frames that are there, values deep-frozen.
+        """Return the messages of the frames that are there, results deep-frozen.
 
         Args:
             timeout_seconds: How long to wait; None waits for a first whole message, 0 not at all. With a
@@ -190,5 +191,6 @@ class Channel:
 def _decoded(payload: memoryview) -> list[Any]:
     messages: Any = values.decode(str(payload, "ascii"))
     for message in messages:
-        message[-1] = values.freeze_own(message[-1])
+        if message[0] in _FOR_THE_PROGRAM:
+            message[-1] = values.freeze_own(message[-1])
     return messages  # type: ignore[no-any-return]  # a list, as the supervisor sends

@@ -80,7 +80,7 @@ def _serve_program(channel: Channel, language: ModuleType) -> bytes:
             if name == wire.WARM:
                 touch_pages(language)
             elif name == wire.PREPARE:
-                stage = Stage(channel, values.thaw(body), language)  # type: ignore[arg-type]  # the supervisor sends a record
+                stage = Stage(channel, body, language)
             else:
                 assert stage is not None, "the supervisor prepares first"
                 return stage.run(body)

@@ -133,8 +133,8 @@ def _run(source: str, language: ModuleType) -> None:
     buffer.feed(wire.pack([values.encode([wire.PREPARE, offer]), values.encode([wire.RUN, request])]))
     payload = buffer.next_payload()
     assert payload is not None
-    messages: Any = values.decode(payload, frozen=True)
-    stage = Stage(_Mirror(), values.thaw(messages[0][1]), language)  # type: ignore[arg-type]  # a record
+    messages: Any = values.decode(payload)
+    stage = Stage(_Mirror(), messages[0][1], language)
     done: Any = values.decode(stage.run(messages[1][1]))
     assert "value" in done[1], done
     forget_loop()

@@ -143,3 +143,57 @@ def test_a_deeply_nested_frame_does_not_overflow_the_host():
 
 def test_messages_are_plain_json_to_anyone_who_reads_the_wire():
     assert [["log", "é"]] == json.loads(wire.pack([values.encode(["log", "é"])])[4:])
+
+
+# ---- frames that make no calls
+
+LOG_FRAME = wire.pack([b'["log","a"]', b'["log","b"]'])
+DONE_FRAME = wire.pack([b'["done",{"value":1}]'])
+CALL_FRAME = wire.pack([b'["call",1,"tools","t",{},null]'])
+
+
+def plain(data, most_bytes=1000):
+    """Return the plain messages in front, and the payloads that are left for others."""
+    buffer = wire.FrameBuffer(10_000)
+    buffer.feed(data)
+    messages = list(buffer.plain_messages(most_bytes))
+    left = []
+    while (payload := buffer.next_payload()) is not None:
+        left.append(payload)
+    return messages, left, len(buffer)
+
+
+def test_plain_messages_of_several_frames_are_taken_at_once():
+    messages, left, rest = plain(LOG_FRAME + DONE_FRAME)
+    assert [wire.Log("a"), wire.Log("b"), wire.Done(True, 1, None, None)] == messages
+    assert ([], 0) == (left, rest)
+
+
+def test_a_frame_that_is_not_plain_stays_with_all_that_follow():
+    messages, left, rest = plain(LOG_FRAME + CALL_FRAME + DONE_FRAME)
+    assert [wire.Log("a"), wire.Log("b")] == messages
+    assert ([CALL_FRAME[4:], DONE_FRAME[4:]], 0) == (left, rest)
+
+
+@pytest.mark.parametrize("cut", [1, 4, 5, 20])
+def test_a_part_of_a_frame_stays(cut):
+    messages, left, rest = plain(LOG_FRAME + DONE_FRAME[:cut])
+    assert (2, [], cut) == (len(messages), left, rest)
+
+
+def test_a_long_frame_stays():
+    assert ([], [LOG_FRAME[4:]], 0) == plain(LOG_FRAME, most_bytes=10)
+
+
+@pytest.mark.parametrize("payload", [b"{}", b"[", b'[["log"]]', b'[["nothing"]]', b'["log"]'])
+def test_what_no_worker_sends_stays_to_be_refused(payload):
+    frame = len(payload).to_bytes(4, "little") + payload
+    assert ([], [payload], 0) == plain(frame)
+
+
+def test_a_frame_announced_as_too_long_stays_to_be_refused():
+    buffer = wire.FrameBuffer(10)
+    buffer.feed((11).to_bytes(4, "little"))
+    assert [] == list(buffer.plain_messages(1000))
+    with pytest.raises(WireProtocolError):
+        buffer.next_payload()
