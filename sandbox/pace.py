@@ -131,6 +131,8 @@ class Pace:
         self._turns = -1
         if self.is_apart:
             self._come_together()
+        # Many calls at a time keep both busy at once.
+        self._placement.let_go()
 
     def wait(self) -> bool:
         """Wait for a message, blocking this thread for a moment; return whether the worker is a quick one."""

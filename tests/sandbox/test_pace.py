@@ -30,6 +30,9 @@ class Placement:
     def return_to_core(self):
         self.moves.append("back")
 
+    def let_go(self):
+        self.moves.append("anywhere")
+
 
 class Case:
     """A pace whose turns take what a test says."""
@@ -146,6 +149,7 @@ def test_a_program_that_does_something_else_ends_it_at_once(case):
     case.go_apart()
     case.pace.interrupt()
     assert (False, 0.0) == (case.pace.is_apart, case.told[-1])
+    assert ["aside", "back", "anywhere"] == case.placement.moves
 
 
 def test_a_turn_that_takes_longer_than_a_window_may_ends_it_without_waiting_for_the_others(case):
