@@ -204,6 +204,8 @@ class CodeService:
     async def _dispatch_run(
         self, request: RunRequest, arguments: dict[str, str], abort: AbortSignal | None
     ) -> ToolResult:
+        # Cancelled already: a short program could be over before anybody noticed.
+        await trio.lowlevel.checkpoint_if_cancelled()
         turn = Turn(self._sink, request.run_id, RUN_CODE, arguments)
         dispatch = self._registry.begin(
             RUN_CODE,

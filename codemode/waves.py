@@ -127,7 +127,10 @@ class Waves:
                     until = time.perf_counter() + _SECONDS_PER_TURN
                 if other is not None:
                     self._record_ends()
-                    yield Step(answers, (other, self._accept(other)))
+                    if answers:
+                        # By themselves: with them the run may be over, and then the next call does not begin.
+                        yield Step(answers)
+                    yield Step([], (other, self._accept(other)))
                     until = time.perf_counter() + _SECONDS_PER_TURN
                 elif wave:
                     yield Step(answers)

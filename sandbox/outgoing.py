@@ -29,12 +29,13 @@ class Outgoing:
         sock: A connected, non-blocking stream socket.
     """
 
-    __slots__ = ("_frames", "_is_closed", "_socket", "is_sending", "messages", "tasks")
+    __slots__ = ("_frames", "_is_closed", "_is_led", "_socket", "is_sending", "messages", "tasks")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._frames: list[bytes] = []
         self._is_closed = False
+        self._is_led = False
         self.messages: list[bytes] = []
         """Messages that leave together in one frame with the next `flush`."""
         self.is_sending = False
@@ -46,6 +47,14 @@ class Outgoing:
         """Queue a frame of its own. It leaves before the messages that are posted."""
         self._frames.append(frame)
 
+    def lead(self, message: bytes) -> None:
+        """Post a message that goes first in its frame, in place of another such that has not left yet."""
+        if self._is_led:
+            self.messages[0] = message
+        else:
+            self._is_led = True
+            self.messages.insert(0, message)
+
     def flush(self) -> None:
         """Send what is posted, as far as it can be sent without waiting."""
         if self.is_sending or self._is_closed:
@@ -53,6 +62,7 @@ class Outgoing:
         if self.messages:
             self._frames.append(wire.pack(self.messages))
             self.messages.clear()
+            self._is_led = False
         if not self._frames:
             return
         frame = self._frames[0] if len(self._frames) == 1 else b"".join(self._frames)
@@ -79,6 +89,7 @@ class Outgoing:
     def close(self) -> None:
         """Send nothing more, and forget what is posted."""
         self._is_closed = True
+        self._is_led = False
         self.messages.clear()
         self._frames.clear()
 

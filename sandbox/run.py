@@ -391,7 +391,7 @@ class Run:
     def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[wire.FromWorker]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
         self._had_one_call = len(messages) == 1 and self.calls_seen > 0 and not is_batch(messages[0])
-        if self._had_one_call:
+        if self._had_one_call and not self._outgoing.is_sending:
             self._pace.turn()
         else:
             self._pace.interrupt()
@@ -577,8 +577,7 @@ class Run:
             self._post(reply) if isinstance(reply, bytes) else self._post_parts(reply)
 
     def _tell_pace(self, look_seconds: float) -> None:
-        # First of its frame, where the worker looks for it.
-        self._outgoing.messages.insert(0, b'["%b",%d]' % (_PACE, round(look_seconds * 1_000_000)))
+        self._outgoing.lead(b'["%b",%d]' % (_PACE, round(look_seconds * 1_000_000)))
 
     def _post_parts(self, parts: Iterator[bytes]) -> None:
         """Post a large result, sending the first parts while the others are packed."""

@@ -54,28 +54,25 @@ class Answers:
 
     def send(self, calls: list[PendingCall]) -> None:
         """Send calls in one message; those that the host is not to see for their arguments fail at once."""
-        for call in calls:
-            call._is_sent = True
-            call._function._unstarted.pop(call, None)
         if (text := _encoded_together(calls)) is not None:
-            first_id = self._loop.send_together(self, len(calls), text)
-            self._sent(first_id, calls)
+            self._sent(self._loop.send_together(self, len(calls), text), calls)
         else:
             for call in calls:
                 self._send_alone(call)
-        for call in calls:
-            call._arguments = None
 
     def _send_alone(self, call: PendingCall) -> None:
         function = call._function
         try:
             encoded = function._encoded(call._arguments)
         except CallError as error:
+            _note_sent(call)
             self._fail(call, error)
         else:
             self._sent(self._loop.send_one(self, function._target, encoded, call._line), [call])
 
     def _sent(self, first_id: int, calls: list[PendingCall]) -> None:
+        for call in calls:
+            _note_sent(call)
         if not self._calls:
             self._first_id = first_id
         # Nobody else makes calls between the messages of a batch, so that all its numbers are in a row.
@@ -83,16 +80,15 @@ class Answers:
         self._left += len(calls)
 
     async def wait(self) -> None:
-        """Wait until all that was sent is answered; whoever no longer waits gives up the rest."""
-        if not self._left:
-            return
-        try:
+        """Wait until all that was sent is answered."""
+        if self._left:
             await self.future
-        except BaseException:
-            for call_id, call in enumerate(self._calls, self._first_id):
-                if self._loop.give_up(call_id):
-                    start(call).cancel()
-            raise
+
+    def give_up(self) -> None:
+        """Tell the host that nobody waits for what it has not answered."""
+        for call_id, call in enumerate(self._calls, self._first_id):
+            if self._loop.give_up(call_id):
+                start(call).cancel()
 
     def take_result(self, call_id: int, value: Any) -> None:
         """Take the result of a call."""
@@ -137,20 +133,21 @@ class Batch:
         new = list(dict.fromkeys(call for call in pending if call._is_new()))
         answers = Answers(loop)
         begin, size = 0, _FIRST_CALLS
-        while begin < len(new):
-            if begin:
-                # The supervisor begins with these while the others are being written.
-                loop.flush()
-            answers.send(new[begin : begin + size])
-            begin, size = begin + size, wire.MAX_BATCH_CALLS
         try:
+            while begin < len(new):
+                if begin:
+                    # The supervisor begins with these while the others are being written.
+                    loop.flush()
+                answers.send(new[begin : begin + size])
+                begin, size = begin + size, wire.MAX_BATCH_CALLS
             await answers.wait()
             return [
                 await _end(call, answers.errors) if call._value is NO_VALUE else call._value
                 for call in pending
             ]
         except BaseException:
-            # Cancelled: as with gather, nobody waits for the rest either.
+            # Cancelled, or out of memory: as with gather, nobody waits for the rest either.
+            answers.give_up()
             for call in pending:
                 if call._future is not None:
                     call._future.cancel()
@@ -181,6 +178,12 @@ class Batch:
         )
         self._target._unstarted[call] = None
         return call
+
+
+def _note_sent(call: PendingCall) -> None:
+    call._is_sent = True
+    call._function._unstarted.pop(call, None)
+    call._arguments = None
 
 
 async def _end(call: PendingCall, errors: dict[PendingCall, CallError]) -> object:

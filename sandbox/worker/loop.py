@@ -217,8 +217,10 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         if self._broken is not None:
             raise self._broken
         numbers = list(itertools.islice(self._call_numbers, count))
+        message = b'["%b",%d,%b]' % (_BATCH, numbers[0], calls)
+        # Nothing is waited for that there was no memory to send.
         self._pending.update(dict.fromkeys(numbers, waiter))
-        self._channel.post(b'["%b",%d,%b]' % (_BATCH, numbers[0], calls))
+        self._channel.post(message)
         return numbers[0]
 
     def send_one(self, waiter: Waiter, target: bytes, arguments: bytes, line: int | None) -> int:

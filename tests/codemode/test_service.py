@@ -493,3 +493,26 @@ def test_under_asyncio_the_error_says_how_to_start_trio(registry):
 
     with pytest.raises(SettingsError, match=r"needs trio: .* trio\.run\(main\)"):
         asyncio.run(main())
+
+
+@pytest.mark.parametrize("source", ["return 1", "print('a')", "return await tools.add(a=1, b=2)"])
+async def test_nothing_is_run_for_a_caller_that_is_cancelled_already(source):
+    registry = ToolRegistry()
+    ran = []
+
+    @registry.tool(concurrency_safe=True)
+    async def add(a: int, b: int) -> int:
+        """Add."""
+        ran.append(a)
+        return a + b
+
+    async with open_service(registry) as service:
+        for _ in range(5):
+            # With a worker parked, a short program is over within a moment.
+            while not service.statistics().parked:  # noqa: ASYNC110  # no event tells
+                await trio.sleep(0.01)
+            with trio.move_on_after(0) as scope:
+                await service.run_code(source)
+            assert scope.cancelled_caught
+        assert 3 == (await service.run_code("return 3")).result
+    assert [] == ran

@@ -418,3 +418,19 @@ async def test_events_that_could_not_be_written_are_counted_as_lost(registry, mo
     assert 12 == sum(loss.count for loss in log.losses)
     assert {"succeeded"} == {call.status for call in outcome.calls}
     SessionLog.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("way", ["codemode.batch([{}])", "asyncio.gather({})"])
+async def test_what_ends_a_run_keeps_the_calls_after_it_from_beginning(registry, ran, way):
+    async def huge(arguments, context):
+        return "x" * 20_000
+
+    registry.register(ToolDefinition("huge", "Huge.", NOTHING, Output({}), huge, concurrency_safe=True))
+    calls = way.format("tools.huge(), tools.alone(n=1)")
+    async with open_service(registry) as service:
+        outcome = await service.run_code(f"import asyncio\nreturn await {calls}", max_run_bytes=10_000)
+    assert ("call-limit", [], ["huge"]) == (
+        outcome.failure.kind,
+        ran,
+        [call.tool for call in outcome.calls if call.executed],
+    )

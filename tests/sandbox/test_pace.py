@@ -7,6 +7,8 @@ import socket
 import pytest
 
 from sandbox import pace as pace_module
+from sandbox import wire
+from sandbox.outgoing import Outgoing
 from sandbox.pace import LOOK_SECONDS, Pace
 
 WINDOW = pace_module._WINDOW_TURNS
@@ -225,3 +227,18 @@ def test_waiting_apart_looks_and_sleeps_only_when_nothing_came(monkeypatch):
     case.go_apart()
     assert case.pace.wait()
     assert [0, 0, 0, 1] == waits
+
+
+def test_of_two_that_have_not_left_the_worker_gets_the_last():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        outgoing = Outgoing(ours)
+        outgoing.messages.append(b"[1]")
+        outgoing.lead(b'["pace",200]')
+        outgoing.messages.append(b"[2]")
+        outgoing.lead(b'["pace",0]')
+        outgoing.flush()
+        outgoing.lead(b'["pace",200]')
+        outgoing.flush()
+        heard = theirs.recv(1000)
+    assert wire.pack([b'["pace",0]', b"[1]", b"[2]"]) + wire.pack([b'["pace",200]']) == heard

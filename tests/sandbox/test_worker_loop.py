@@ -11,8 +11,10 @@ from asyncio import events
 
 import pytest
 
+from sandbox.worker import batches
 from sandbox.worker.channel import Channel, SupervisorGoneError
 from sandbox.worker.loop import DeadlockError, WireLoop
+from sandbox.worker.namespaces import HostNamespace, complete, make_error_class, never_awaited
 
 
 class HostError(Exception):
@@ -168,6 +170,44 @@ def test_late_results_of_calls_that_were_given_up_are_dropped(host):
 
     host.say(["results", 1, ["late", "later"]], ["result", 3, "mine"])
     assert ("mine", []) == host.run(program())
+
+
+def test_a_batch_that_cannot_be_sent_whole_gives_up_what_has_left_and_leaves_the_rest_new(host, monkeypatch):
+    space = HostNamespace(
+        "tools",
+        {"t": "t(...)"},
+        noun="tool",
+        error_class=make_error_class("ToolError", ()),
+        loop=host.loop,
+        program_file=__file__,
+        positional={},
+        eager=frozenset(),
+        aliases={},
+    )
+    complete(space, {}, 1000)
+    batch = batches.Batch("codemode.batch", space)
+    encoded_together = batches._encoded_together
+    monkeypatch.setattr(batches, "_FIRST_CALLS", 2)
+
+    def without_memory(calls):
+        if len(calls) > 2:
+            raise MemoryError
+        return encoded_together(calls)
+
+    async def program():
+        calls = [space.t(n=n) for n in range(5)]
+        monkeypatch.setattr(batches, "_encoded_together", without_memory)
+        with pytest.raises(MemoryError):
+            await batch(calls)
+        with pytest.raises(asyncio.CancelledError):
+            await calls[0]
+        assert "never awaited" in never_awaited([space])
+        return await calls[4]
+
+    host.say(["result", 3, "late but whole"])
+    assert "late but whole" == host.run(program())
+    heard = [message[:2] for frame in host.heard() for message in frame]
+    assert [["batch", 1], ["cancel", 1], ["cancel", 2], ["call", 3]] == heard
 
 
 def test_an_answered_call_cannot_be_given_up_any_more(host):
