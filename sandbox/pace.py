@@ -1,12 +1,13 @@
 """Whether a worker and the task that serves it share one core or have one each.
 
-A program that makes one call after the other takes turns with its host. On one core a turn passes in some
-10 us, but each side finds the caches full of what the other has done. On a core each, both looking for the
-next message instead of sleeping, a turn passes at once, and what a call leaves to be done is done while the
-program goes on. That is quicker where nothing else wants the cores, and much slower where something does.
-Nothing tells beforehand which is the case, so both are tried, and the quicker one is kept while it is.
+A program that makes one call after the other works while its host waits, and waits while its host works.
+On one core the change takes some 10 us, but each side finds the caches full of what the other has done. On a
+core each, both looking for the next message instead of sleeping, it takes none, and what a call leaves to be
+done is done while the program goes on. That is quicker where nothing else wants the cores, and much slower
+where something does. Nothing tells beforehand which is the case, so both are tried, and the quicker one is
+kept while it is.
 
-Knows: turns, how long they take, and how to wait for one. Does not know: what a turn is about.
+Knows: exchanges, a message and its answer, and how long they take. Does not know: what they are about.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ next call of a loop takes."""
 _BRIEF_WAIT_MILLISECONDS: Final = 1
 """Longest time other tasks are kept waiting for a message that is about to come; the least poll knows."""
 LOOK_SECONDS: Final = 0.0002
-"""How long either side looks for a message before it sleeps. Arbitrary: about two turns."""
-_WINDOW_TURNS: Final = 24
-"""Turns that are timed together. Arbitrary: enough to tell one way from the other, few enough to lose."""
+"""How long either side looks for a message before it sleeps. Arbitrary: about two exchanges."""
+_WINDOW_EXCHANGES: Final = 24
+"""Exchanges that are timed together. Arbitrary: enough to tell one way from the other, few enough to lose."""
 _WORTHWHILE: Final = 0.9
-"""Part of the time on one core that a turn may take on two; more is not worth keeping two busy. Arbitrary."""
+"""Part of the time on one core that an exchange may take on two. Arbitrary: more is not worth two cores."""
 _MOST_WINDOWS: Final = 128
 """Windows on one core before two are tried again, at most; every try that fails doubles them. Arbitrary: a
 try is given up after little more than a window's time, so on a busy machine they all cost a few percent."""
@@ -52,7 +53,7 @@ of a worker is longer than the run's."""
 
 
 class Pace:
-    """Times the turns of one run, places its worker accordingly, and waits for it briefly.
+    """Times the exchanges of one run, places its worker accordingly, and waits for it briefly.
 
     Args:
         sock: The worker's wire.
@@ -62,6 +63,7 @@ class Pace:
 
     __slots__ = (
         "_began",
+        "_exchanges",
         "_heard",
         "_most_seconds",
         "_pause",
@@ -69,7 +71,6 @@ class Pace:
         "_poll",
         "_saved_seconds",
         "_tell",
-        "_turns",
         "_windows_lasted",
         "_windows_left",
         "is_apart",
@@ -86,8 +87,8 @@ class Pace:
         """Whether both have a core of their own, and look for messages."""
         self.looking_seconds = 0.0
         """CPU time that the worker has spent on looking for answers, at most: waiting for a tool is free."""
-        self._turns = -1
-        """Turns of this window; below 0 before one has begun."""
+        self._exchanges = -1
+        """Exchanges of this window; below 0 before one has begun."""
         self._began = 0.0
         self._heard = 0.0
         """When the last message came, if the worker looks for its answer."""
@@ -99,26 +100,26 @@ class Pace:
         self._pause = 1
         self._windows_lasted = 0
 
-    def turn(self) -> None:
+    def exchange(self) -> None:
         """Take note that a message came that is one of many, each by itself. Called before it is acted on."""
-        self._turns += 1
+        self._exchanges += 1
         if self.is_apart:
             self._heard = perf_counter()
             saved = self._saved_seconds + self._most_seconds - (self._heard - self._began)
             if saved < 0 or self.looking_seconds > _MOST_LOOKING_SECONDS:
                 self._come_together()
-            elif self._turns >= _WINDOW_TURNS:
+            elif self._exchanges >= _WINDOW_EXCHANGES:
                 self._saved_seconds = min(saved, _MOST_SAVED * self._most_seconds)
                 self._begin_window(self._heard)
                 self._windows_lasted += 1
-        elif self._turns >= _WINDOW_TURNS:
+        elif self._exchanges >= _WINDOW_EXCHANGES:
             now = perf_counter()
             self._most_seconds = min(self._most_seconds, (now - self._began) * _WORTHWHILE)
             self._begin_window(now)
             self._windows_left -= 1
             if self._windows_left <= 0:
                 self._move_apart()
-        elif self._turns <= 0:
+        elif self._exchanges <= 0:
             self._began = perf_counter()
 
     def answered(self) -> None:
@@ -128,7 +129,7 @@ class Pace:
 
     def interrupt(self) -> None:
         """Take note that something else came, from a program that does not make one call after the other."""
-        self._turns = -1
+        self._exchanges = -1
         if self.is_apart:
             self._come_together()
         # Many calls at a time keep both busy at once.
@@ -156,7 +157,7 @@ class Pace:
 
     def _begin_window(self, now: float) -> None:
         self._began = now
-        self._turns = 0
+        self._exchanges = 0
 
     def _move_apart(self) -> None:
         if self.looking_seconds < _MOST_LOOKING_SECONDS and self._placement.step_aside():
@@ -168,7 +169,7 @@ class Pace:
     def _come_together(self) -> None:
         self.is_apart = False
         self._heard = 0.0
-        self._turns = -1
+        self._exchanges = -1
         self._most_seconds = math.inf
         lasted = self._windows_lasted >= _LASTING_WINDOWS
         self._pause = self._windows_left = 1 if lasted else min(self._pause * 2, _MOST_WINDOWS)

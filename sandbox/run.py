@@ -392,7 +392,7 @@ class Run:
         """Charge a frame to the run, if it makes calls, and return its messages."""
         self._had_one_call = len(messages) == 1 and self.calls_seen > 0 and not is_batch(messages[0])
         if self._had_one_call and not self._outgoing.is_sending:
-            self._pace.turn()
+            self._pace.exchange()
         else:
             self._pace.interrupt()
         if makes_calls(messages):

@@ -532,7 +532,7 @@ async def test_many_calls_in_a_row_give_what_they_give_however_both_sides_wait(s
 async def test_what_a_worker_spends_on_looking_for_answers_is_not_the_programs(sandbox, monkeypatch):
     # From the first turn on, and for as long as each answer takes: ten seconds of looking for a program that
     # computes nothing would show.
-    monkeypatch.setattr(pace, "_WINDOW_TURNS", 1)
+    monkeypatch.setattr(pace, "_WINDOW_EXCHANGES", 1)
     monkeypatch.setattr(pace, "_WORTHWHILE", 1e9)
     monkeypatch.setattr(pace, "LOOK_SECONDS", 0.02)
 
