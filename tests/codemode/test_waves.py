@@ -7,6 +7,7 @@ import json
 
 import pytest
 import trio
+import trio.testing
 
 from codemode import SessionLog, Settings, open_service
 from tool_bindings import Accept, Deny, ToolDefinition, ToolRegistry, ToolRunContext
@@ -153,7 +154,24 @@ async def test_a_wave_starts_together_in_order_and_ends_before_the_next(registry
 
 
 async def test_a_body_that_waits_does_not_hold_up_the_others(registry, ran, tmp_path):
-    calls = ["tools.note(n=0)", "tools.wait(n=1)", *(f"tools.note(n={n})" for n in range(2, 30))]
+    others_are_done = trio.Event()
+
+    @registry.tool(concurrency_safe=True)
+    async def hold(n: int) -> int:
+        """Wait for the others."""
+        ran.append(n)
+        await others_are_done.wait()
+        return n
+
+    @registry.tool(concurrency_safe=True)
+    async def release(n: int) -> int:
+        """End the waiting."""
+        ran.append(n)
+        others_are_done.set()
+        return n
+
+    calls = ["tools.note(n=0)", "tools.hold(n=1)", *(f"tools.note(n={n})" for n in range(2, 29))]
+    calls.append("tools.release(n=29)")
     outcome, events = await recorded(registry, tmp_path / "a", batch(*calls), max_parallel_sub_calls=4)
     assert [*range(30)] == outcome.result
     assert [*range(30)] == ran
@@ -259,9 +277,17 @@ async def test_a_batch_ends_at_the_limit_of_calls_with_what_ran_on_the_receipt(r
 
 
 async def test_of_too_many_calls_that_wait_some_are_refused_as_for_single_calls(registry):
-    calls = ", ".join(f"tools.wait(n={n})" for n in range(30))
+    all_are_there = trio.Event()
+
+    async def hold(arguments, context):
+        if not all_are_there.is_set():
+            # They come in one message, so once nothing can go on every one of them has been looked at.
+            await trio.testing.wait_all_tasks_blocked(0.02)
+            all_are_there.set()
+
+    registry.register(ToolDefinition("hold", "Hold.", NOTHING, Output({}), hold, concurrency_safe=True))
     async with open_service(registry, settings=Settings(max_parallel_sub_calls=2)) as service:
-        outcome = await service.run_code(batch(calls), max_pending_calls=20)
+        outcome = await service.run_code(batch("*[tools.hold() for _ in range(30)]"), max_pending_calls=20)
     refused = [each for each in outcome.result if isinstance(each, list)]
     assert 10 == len(refused)
     assert all("max_pending_calls" in text for _, _, text in refused)
