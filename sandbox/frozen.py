@@ -28,6 +28,7 @@ __all__ = [
     "frozen_dicts",
     "frozen_list",
     "frozen_rows",
+    "set_field",
 ]
 
 _T = TypeVar("_T", bound=type)

@@ -126,6 +126,7 @@ class Pace:
         """Take note that the last message has been answered."""
         if self._heard:
             self.looking_seconds += min(perf_counter() - self._heard, LOOK_SECONDS)
+            self._heard = 0.0  # The answer to another call may follow before the next message.
 
     def interrupt(self) -> None:
         """Take note that something else came, from a program that does not make one call after the other."""

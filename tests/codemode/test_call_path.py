@@ -181,6 +181,18 @@ async def test_listeners_that_fail_do_not_reach_the_run(registry, caplog):
     assert 2 == caplog.text.count("LookupError: broken listener")
 
 
+def bridge_to(registry, log):
+    return Bridge(
+        registry,
+        call_id="run",
+        run_id="run",
+        token=DispatchToken(),
+        sink=EventSink(log, None),
+        max_parallel=10,
+        grace_seconds=5,
+    )
+
+
 class Halt(BaseException):
     """Stands for what ends a process at the worst moment."""
 
@@ -200,15 +212,7 @@ async def test_a_program_has_its_value_before_the_end_of_the_call_is_recorded(re
         log.append(
             "tool/call", {"turn": 1, "step": 1, "callId": "run", "name": "run_code", "arguments": "{}"}
         )
-        bridge = Bridge(
-            registry,
-            call_id="run",
-            run_id="run",
-            token=DispatchToken(),
-            sink=EventSink(log, None),
-            max_parallel=10,
-            grace_seconds=5,
-        )
+        bridge = bridge_to(registry, log)
         call = HostCall(1, "tools", "note", {"n": 7}, 1, trio.CancelScope(), answer)
         if dies:
             with pytest.raises(Halt):
@@ -229,15 +233,7 @@ async def test_a_failed_call_is_recorded_before_its_error_is_given(registry):
     register(registry, "fail", fail)
     answers = []
     call = HostCall(1, "tools", "fail", {}, 1, trio.CancelScope(), lambda _call, value: answers.append(value))
-    bridge = Bridge(
-        registry,
-        call_id="run",
-        run_id="run",
-        token=DispatchToken(),
-        sink=EventSink(None, None),
-        max_parallel=10,
-        grace_seconds=5,
-    )
+    bridge = bridge_to(registry, None)
     with pytest.raises(HostFunctionError, match="no"):
         await bridge._accept(call)
     assert ([], ["failed"]) == (answers, [each.status for each in bridge.records])

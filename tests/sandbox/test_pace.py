@@ -193,6 +193,10 @@ def test_the_workers_looking_is_counted_while_it_looks_and_at_most_as_long_as_it
     case.now += 0.00005
     case.pace.answered()
     assert pytest.approx(0.00005) == case.pace.looking_seconds
+    # Another call's answer, to no new message.
+    case.now += 0.00005
+    case.pace.answered()
+    assert pytest.approx(0.00005) == case.pace.looking_seconds
     case.pace.exchange()
     case.now += 3.0
     case.pace.answered()
