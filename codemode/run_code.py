@@ -83,8 +83,6 @@ class RunRequest:
     on_log: LogListener | None = None
     on_accepted: Callable[[], object] | None = None
     """Called when the program is on its way, or has to wait; not at all for one that is never sent."""
-    on_lasting: Callable[[], object] | None = None
-    """Called when the run takes longer than a moment, or has to wait."""
     scope: Scope | None = None
     token: DispatchToken | None = None
     bridge: Bridge | None = None
@@ -160,6 +158,12 @@ class RunCodeTool:
             request.program = self._program(source, request, self._bridge(request, None))
             request.started = self._sandbox.start(request.program, request.limits)
 
+    async def hear(self, request: RunRequest) -> bool:
+        """Hear what a program that was started says within a moment; return whether it is over by then."""
+        return request.started is not None and await self._sandbox.hear(
+            request.started, stop=request.stop, on_log=request.on_log, on_accepted=request.on_accepted
+        )
+
     async def _execute(self, arguments: Mapping[str, Any], context: ToolRunContext) -> Any:
         if not arguments["description"].strip():
             raise ValueError("description must say in a few words what the program is for")
@@ -221,7 +225,6 @@ class RunCodeTool:
                 stop=request.stop,
                 on_log=request.on_log,
                 on_accepted=request.on_accepted,
-                on_lasting=request.on_lasting,
                 started=request.started if program is request.program else None,
             )
         except SandboxError as error:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tool_bindings.abort import AbortSignal
     from tool_bindings.annotated import ProjectionPolicy
     from tool_bindings.caller import Provenance
+    from tool_bindings.pipeline import Dispatch
     from tool_bindings.redaction import SecretMasker
     from tool_bindings.results import ToolResult
     from tool_bindings.spill import SpillStore
@@ -169,6 +170,7 @@ class CodeService:
             raise SettingsError(f"the program must be a str, not {type(source).__name__}")
         if type(description) is not str or not description.strip():
             raise SettingsError("description must say in a few words what the program is for")
+        self._sandbox.rouse()
         try:
             run_limits = self._limits.tightened(**limits)
         except LimitError as error:
@@ -218,6 +220,7 @@ class CodeService:
         )
         request.token = dispatch.token
         result: ToolResult | None = None
+        request.on_accepted = lambda: self._accepted(turn, request)
         policies = self._registry.policies(None)
         if policies.before or policies.around:
             # They may take their time, or write events of their own.
@@ -225,16 +228,24 @@ class CodeService:
         else:
             self._run_code.start(request, arguments["code"])
         try:
-            async with open_background_nursery() as nursery:
-                request.on_accepted = lambda: self._accepted(turn, request)
-                request.on_lasting = lambda: nursery.start_soon(_stop_when_cancelled, request.stop)
-                await dispatch.prepare()
-                await dispatch.execute()
-                turn.begin()
-                result = await dispatch.finish()
-                turn.annotate(dispatch, result)
+            await dispatch.prepare()
+            if not dispatch.abort.aborted and await self._run_code.hear(request):
+                # Nobody need be ready to end it from outside any more.
+                result = await self._conclude(dispatch, turn)
+            else:
+                async with open_background_nursery() as nursery:
+                    nursery.start_soon(_stop_when_cancelled, request.stop)
+                    result = await self._conclude(dispatch, turn)
         finally:
             turn.end(result)
+        return result
+
+    @staticmethod
+    async def _conclude(dispatch: Dispatch, turn: Turn) -> ToolResult:
+        await dispatch.execute()
+        turn.begin()
+        result = await dispatch.finish()
+        turn.annotate(dispatch, result)
         return result
 
     @staticmethod

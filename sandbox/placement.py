@@ -26,11 +26,13 @@ class Placement:
         pid: The worker's number; the caller knows that it has not been reaped yet.
     """
 
-    __slots__ = ("_core", "_everywhere", "_is_bound", "_pid")
+    __slots__ = ("_aside_of", "_core", "_everywhere", "_is_bound", "_pid")
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._core: int | None = None
+        self._aside_of: int | None = None
+        """The core it is kept off."""
         self._everywhere: set[int] = set()
         self._is_bound = False
 
@@ -46,10 +48,14 @@ class Placement:
         current_core = _core_reader()
         if current_core is None:
             return False
+        here = current_core()
+        if here == self._aside_of:
+            return True
         self._everywhere = os.sched_getaffinity(0)
-        others = self._everywhere - {current_core()}
+        others = self._everywhere - {here}
         if others:
             self._is_bound = True
+            self._aside_of = here
             _allow(self._pid, others)
         return bool(others)
 
@@ -58,6 +64,7 @@ class Placement:
         current_core = _core_reader()
         if self._core is None and current_core is not None:
             self._core = current_core()
+            self._aside_of = None
             self._everywhere = os.sched_getaffinity(0)
             self._is_bound = True
             _allow(self._pid, {self._core})
@@ -70,6 +77,7 @@ class Placement:
         if self._core is None:
             self.let_go()
         else:
+            self._aside_of = None
             _allow(self._pid, {self._core})
 
     def wait_here(self, wait: Callable[[], object]) -> None:
@@ -91,7 +99,7 @@ class Placement:
         """Let the worker run on every core this process may use."""
         if self._is_bound:
             self._is_bound = False
-            self._core = None
+            self._core = self._aside_of = None
             _allow(self._pid, self._everywhere)
 
 

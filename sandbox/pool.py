@@ -14,6 +14,7 @@ import trio
 
 from sandbox.errors import ClosedSandboxError, IsolationUnavailableError, WorkerStartError
 from sandbox.fork_server import END_SECONDS, START_SECONDS, ForkServer
+from sandbox.idle_cores import is_core_idle
 from sandbox.limits import WorkerBudget
 from sandbox.restarts import Restarts
 from sandbox.workers import Worker
@@ -73,6 +74,8 @@ class WorkerPool:
         """Until when workers count as scarce although nobody waits. Meanwhile nothing is done ahead in them:
         it would cost the next run more than it saves the one after."""
         self._is_warming_due = False
+        self._was_core_idle = False
+        """Whether there was a core without work when no run was under way and nothing was made ahead."""
         self._leaving: list[Worker] = []
         """Workers that were killed and have yet to be seen to their end."""
         self._last_offer: Offer | None = None
@@ -115,6 +118,14 @@ class WorkerPool:
         return budget.memory_bytes == self._budget.memory_bytes and any(
             _fits(worker, offer) for worker in self._parked
         )
+
+    def rouse(self) -> None:
+        """Have the worker that is probably taken next get going, while a core has nothing else to do.
+
+        It stays parked.
+        """
+        if self._parked and self._was_core_idle and not self._are_scarce():
+            self._parked[0].rouse()
 
     def take_parked(self, budget: WorkerBudget, offer: Offer) -> Worker | None:
         """Return a parked worker that nobody else has, or None; `replace_soon` is then due.
@@ -241,6 +252,7 @@ class WorkerPool:
         try:
             await trio.sleep(_PAUSE_SECONDS)
         finally:
+            self._was_core_idle = is_core_idle()
             self._are_chores_due = False
             leaving, self._leaving = self._leaving, []
             self._refill()

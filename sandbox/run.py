@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from sandbox.handover import Begun
     from sandbox.limits import Limits
     from sandbox.stop import Stop
+    from sandbox.stuck_calls import StuckCalls
     from sandbox.values import JsonValue
     from sandbox.vocabulary import Answer, Cancellable
     from sandbox.workers import Worker
@@ -71,18 +72,25 @@ _PACE: Final = wire.PACE.encode()
 _MOMENT_SECONDS: Final = 0.001
 """How long a run is waited for without giving way to other tasks when it has just begun. Arbitrary: what a
 program that does nearly nothing takes."""
-_SHORTEST_GRACE_SECONDS: Final = 0.01
-"""Least time between two reports of a stuck call, so that a grace of 0 is no busy loop. Arbitrary."""
 
 _logger = logging.getLogger("sandbox")
 
 LogListener = Callable[[str], None]
-StuckCallListener = Callable[[HostCall, float], None]
-"""Gets a call whose function goes on after its run has ended, and for how many seconds by now."""
 
 
 class Run:
-    """One program in one worker. Made by the supervisor, settled once."""
+    """One program in one worker. Made by the supervisor, heard and settled once.
+
+    Args:
+        worker: Has been sent the program.
+        program: What it runs.
+        limits: The run's bounds.
+        unsent: What the worker has not been sent yet of its program.
+        stop: A way to end it from outside.
+        on_log: Gets printed text as it arrives, in pieces.
+        stuck_calls: Reports those of this run.
+        is_alone: Whether no other program runs.
+    """
 
     def __init__(
         self,
@@ -90,12 +98,18 @@ class Run:
         program: Program,
         limits: Limits,
         *,
+        unsent: memoryview,
+        stop: Stop,
         on_log: LogListener | None,
-        on_stuck_call: StuckCallListener,
-        grace_seconds: float,
+        stuck_calls: StuckCalls,
         is_alone: Callable[[], bool],
     ) -> None:
         self._worker = worker
+        self._unsent = unsent
+        self._stop = stop
+        self._began_at = trio.current_time()
+        self._ended_at: float | None = None
+        self._compute_used = 0.0
         self._is_alone = is_alone
         self._had_one_call = False
         """Whether the last frame was a call by itself, as from a program that awaits one after the other."""
@@ -104,8 +118,7 @@ class Run:
         self._pace = Pace(worker.socket, worker.placement, self._tell_pace)
         self.limits = limits
         self._on_log = on_log
-        self._on_stuck_call = on_stuck_call
-        self._grace_seconds = grace_seconds
+        self._stuck_calls = stuck_calls
         self.namespaces: dict[str, Namespace] = {space.name: space for space in program.namespaces}
         self._ledger = OutputLedger(limits.max_output_bytes, limits.max_log_entries)
         # ASCII escapes can triple what the ledger counts, so a value that fits may be this long.
@@ -129,7 +142,6 @@ class Run:
         self._cancels_seen = 0
         self._last_call_id = 0
         self._outgoing = Outgoing(worker.socket)
-        self._stuck: trio.CancelScope | None = None
         self._clock = WallClock()
         self.batch: Batch | None = None
         """The one at hand: only when it is through, the next message is looked at."""
@@ -140,58 +152,51 @@ class Run:
         """Whether the program came to its own end, as opposed to having been ended."""
         return self._done is not None
 
-    async def settle(
-        self,
-        stop: Stop,
-        unsent: memoryview,
-        on_sent: Callable[[], object] | None = None,
-        on_lasting: Callable[[], object] | None = None,
-    ) -> Outcome:
+    async def hear(self, on_sent: Callable[[], object] | None) -> None:
+        """Hear what the program says within a moment, by which most short ones are over. Before `settle`.
+
+        Args:
+            on_sent: Called when nothing that the program says has been heard yet.
+        """
+        self._stop.listen(lambda: self._fail("abort", self._stop.reason))
+        if on_sent is not None:
+            on_sent()
+        if not self._unsent:
+            await self._hear_at_once()
+        # It was placed for the moment in which both had work to do.
+        self._worker.placement.let_go()
+        if self._ended.is_set():
+            self._note_end()
+
+    async def settle(self) -> Outcome:
         """Run to the program's end and to that of its calls, and return the outcome.
 
         The worker has been killed by then, but need not be gone yet, except where its status counts.
-
-        Args:
-            stop: A way to end it from outside.
-            unsent: What the worker has not been sent yet of its program.
-            on_sent: Called when nothing that the program says has been heard yet.
-            on_lasting: Called when other tasks get to run meanwhile.
         """
-        began = ended = trio.current_time()
-        compute_seconds = 0.0
         try:
-            stop.listen(lambda: self._fail("abort", stop.reason))
-            if on_sent is not None:
-                on_sent()
-            if not unsent:
-                await self._hear_at_once()
-            # It was placed for the moment in which both had work to do.
-            self._worker.placement.let_go()
-            if self._ended.is_set():
-                ended = trio.current_time()
-                compute_seconds = self._compute_seconds()
-                self._finish()
-            else:
-                if on_lasting is not None:
-                    on_lasting()
+            if self._ended_at is None:
                 async with trio.open_nursery() as self._tasks:
                     self._outgoing.tasks = self._tasks
                     try:
-                        if unsent:
-                            self._outgoing.send_later(unsent)
+                        if self._unsent:
+                            self._outgoing.send_later(self._unsent)
                         self._tasks.start_soon(self._read, iter(()))
-                        self._clock.start(began + self.limits.wall_seconds)
+                        self._clock.start(self._began_at + self.limits.wall_seconds)
                         await self._wait_ended()
                     finally:
-                        ended = trio.current_time()
-                        compute_seconds = self._compute_seconds()
-                        self._finish()
+                        self._note_end()
         finally:
-            stop.listen(None)
+            self._stop.listen(None)
         if self._done is None and self._failure is None:
             self._failure = endings.exit_failure(await self._worker.wait_exit_status(), self.limits)
-            compute_seconds = self._compute_seconds()
-        usage = Usage(ended - began, compute_seconds, self.calls_started, self._ledger.log_bytes)
+            self._compute_used = self._compute_seconds()
+        assert self._ended_at is not None
+        usage = Usage(
+            self._ended_at - self._began_at,
+            self._compute_used,
+            self.calls_started,
+            self._ledger.log_bytes,
+        )
         return endings.outcome(self._done, self._failure, self._ledger, self._value_bytes, usage)
 
     async def _hear_at_once(self) -> None:
@@ -246,6 +251,11 @@ class Run:
                 # CPU time cannot pass faster than time itself, so the rest of the budget is safe to sleep.
                 await self._clock.wait(self._ended, max(left, _METER_SECONDS))
 
+    def _note_end(self) -> None:
+        self._ended_at = trio.current_time()
+        self._compute_used = self._compute_seconds()
+        self._finish()
+
     def _fail_compute(self) -> None:
         self._fail("timeout", endings.compute_message(self.limits))
 
@@ -261,16 +271,7 @@ class Run:
         for call_id in tuple(self._calls):
             self._abandon(call_id)
         if self._calls:
-            self._tasks.start_soon(self._report_stuck_calls)
-
-    async def _report_stuck_calls(self) -> None:
-        began = trio.current_time()
-        # Goes on in a cancelled run, whose caller waits for these calls all the same.
-        with trio.CancelScope(shield=True) as self._stuck:
-            while self._calls:
-                await trio.sleep(max(self._grace_seconds, _SHORTEST_GRACE_SECONDS))
-                for request in tuple(self._calls.values()):
-                    self._on_stuck_call(request, trio.current_time() - began)
+            self._tasks.start_soon(self._stuck_calls.report, self._calls)
 
     # ---- frames from the worker
 
@@ -488,8 +489,8 @@ class Run:
                 self._answer(request, value)
         finally:
             del self._calls[request.id]
-            if self._stuck is not None and not self._calls:
-                self._stuck.cancel()
+            if not self._calls:
+                self._stuck_calls.end()
         if request.cut_off and not handed_over:
             hand_over()  # The call cut itself off: nothing can be waited for in this task any more.
         if handed_over and not self._over:

@@ -19,9 +19,10 @@ from sandbox.limits import WorkerBudget
 from sandbox.next_steps import advised
 from sandbox.nursery import open_background_nursery
 from sandbox.pool import WorkerPool
-from sandbox.run import LogListener, Run, StuckCallListener
+from sandbox.run import LogListener, Run
 from sandbox.run_message import Offer, run_message
 from sandbox.stop import Stop
+from sandbox.stuck_calls import StuckCallListener, StuckCalls
 from sandbox.vocabulary import Failure, HostCall, Outcome, Program, SandboxSettings, Usage
 
 if TYPE_CHECKING:
@@ -54,16 +55,17 @@ class SandboxStatistics(NamedTuple):
 class Started:
     """A program that was sent to a worker before its run began; see `Sandbox.start`."""
 
-    __slots__ = ("_sent", "program")
+    __slots__ = ("limits", "program", "run", "unsent", "worker")
 
-    def __init__(self, program: Program, worker: Worker, unsent: memoryview) -> None:
+    def __init__(self, worker: Worker, unsent: memoryview, program: Program, limits: Limits) -> None:
+        self.worker: Worker | None = worker
+        """None once it has been run, or given up."""
+        self.unsent = unsent
+        """What the worker has not been sent yet."""
         self.program = program
-        self._sent: tuple[Worker, memoryview] | None = (worker, unsent)
-
-    def take(self) -> tuple[Worker, memoryview] | None:
-        """Return the worker and what it has not been sent yet, once."""
-        sent, self._sent = self._sent, None
-        return sent
+        self.limits = limits
+        self.run: Run | None = None
+        """Where it has been heard already; see `Sandbox.hear`."""
 
 
 class Sandbox:
@@ -94,6 +96,15 @@ class Sandbox:
         """Return how many runs are where, and how many workers wait for one."""
         return SandboxStatistics(self._running, self._queued, self._completed, self._pool.parked)
 
+    def rouse(self) -> None:
+        """Let a worker know that a program will be started within a moment, if that does not hurt anybody.
+
+        For callers that have something to do before `start`. A worker that is woken takes a while to become
+        quick; nothing else happens, and nothing is owed.
+        """
+        if not self._workers:
+            self._pool.rouse()
+
     def start(self, program: Program, limits: Limits) -> Started | None:
         """Send a program to a parked worker, if one is free at once, and let it begin.
 
@@ -109,18 +120,47 @@ class Sandbox:
         """
         if self._closed or self._slots.value == 0 or _refuse_source(program.source, limits) is not None:
             return None
+        return self._start(program, limits, at_once=False)
+
+    def _start(self, program: Program, limits: Limits, *, at_once: bool) -> Started | None:
+        """Send a program to a parked worker; None without one. It holds one of the slots, which is free."""
         offer = self._offer_of(program)
         worker = self._pool.take_parked(WorkerBudget.of(limits), offer)
         if worker is None:
             return None
         self._slots.acquire_nowait()
-        unsent = self._send(worker, offer, program, limits, at_once=False)
-        return Started(program, worker, unsent)
+        return self._send(worker, offer, program, limits, at_once=at_once)
+
+    async def hear(
+        self,
+        started: Started,
+        *,
+        stop: Stop,
+        on_log: LogListener | None = None,
+        on_accepted: Callable[[], object] | None = None,
+    ) -> bool:
+        """Hear what a program says within a moment, and return whether it is over by then.
+
+        Most short programs are; for the others a caller can then get ready to wait. To be followed by `run`,
+        with the same arguments. No call of the program is made before that, and it can still be given up.
+
+        Args:
+            started: What `start` returned.
+            stop: As for `run`.
+            on_log: As for `run`.
+            on_accepted: As for `run`.
+        """
+        assert started.worker is not None, "it is neither run nor given up yet"
+        run = started.run = self._make_run(started, started.worker, stop, on_log)
+        # A moment, which nobody need cut short: a program must not be left half heard.
+        with trio.CancelScope(shield=True):
+            await run.hear(on_accepted)
+        return run.is_over()
 
     def give_up(self, started: Started) -> None:
         """End a program that was started and will not be run. Harmless when it was run."""
-        if (sent := started.take()) is not None:
-            worker, _ = sent
+        if started.worker is not None:
+            worker, started.worker = started.worker, None
             self._workers.remove(worker)
             self._slots.release()
             self._pool.drop(worker)
@@ -133,7 +173,6 @@ class Sandbox:
         stop: Stop | None = None,
         on_log: LogListener | None = None,
         on_accepted: Callable[[], object] | None = None,
-        on_lasting: Callable[[], object] | None = None,
         started: Started | None = None,
     ) -> Outcome:
         """Run one program in a worker of its own, from the first instruction to quiescence.
@@ -148,8 +187,6 @@ class Sandbox:
             on_log: Gets printed text as it arrives, in pieces.
             on_accepted: Called once, when the program has been sent to its worker, or has to wait for one:
                 what only has to be done before the first call, while the worker has its own things to do.
-            on_lasting: Called once, when the run takes longer than a moment, or has to wait for a worker:
-                what is only there to end it from outside. Before that nobody would get to ask for it.
             started: What `start` returned for this program and these limits.
 
         Returns:
@@ -163,8 +200,9 @@ class Sandbox:
         if self._closed:
             raise ClosedSandboxError("the sandbox is closed")
         limits = self._settings.limits if limits is None else limits
-        sent = None if started is None else started.take()
-        if sent is None:
+        if started is not None and started.worker is None:
+            started = None  # It was given up.
+        if started is None:
             if (refused := _refuse_source(program.source, limits)) is not None:
                 return _unstarted(refused)
             if self._slots.value == 0 and self._queued >= self._settings.max_queued_runs:
@@ -175,23 +213,24 @@ class Sandbox:
         stop = stop or Stop()
         self._stops.add(stop)
         try:
-            if sent is None:
-                offer = self._offer_of(program)
-                is_ready = self._slots.value > 0 and self._pool.has_parked(WorkerBudget.of(limits), offer)
-                if not is_ready:
-                    if on_accepted is not None:
-                        on_accepted()
-                    if on_lasting is not None:
-                        on_lasting()
-                    on_accepted = on_lasting = None
+            if started is None and self._slots.value:
+                # Without a trip through the scheduler, which takes as long as all else before it is sent.
+                await trio.lowlevel.checkpoint_if_cancelled()
+                if not stop.requested:
+                    started = self._start(program, limits, at_once=True)
+            if started is None:
+                if on_accepted is not None:
+                    on_accepted()
+                    on_accepted = None
                 if not await self._wait_slot(stop):
                     return _unstarted(Failure("abort", stop.reason))
             self._running += 1
             try:
-                if sent is None:
+                if started is None:
+                    offer = self._offer_of(program)
                     worker = await self._pool.take(WorkerBudget.of(limits), offer)
-                    sent = worker, self._send(worker, offer, program, limits, at_once=True)
-                return await self._run(*sent, program, limits, stop, on_log, on_accepted, on_lasting)
+                    started = self._send(worker, offer, program, limits, at_once=True)
+                return await self._settle(started, stop, on_log, on_accepted)
             finally:
                 self._running -= 1
                 self._completed += 1
@@ -216,8 +255,8 @@ class Sandbox:
 
     def _send(
         self, worker: Worker, offer: Offer, program: Program, limits: Limits, *, at_once: bool
-    ) -> memoryview:
-        """Give a worker its program; return what is left to send.
+    ) -> Started:
+        """Give a worker its program.
 
         Args:
             worker: The worker.
@@ -232,13 +271,11 @@ class Sandbox:
         steps_aside = not at_once and self._is_alone()
         unsent = worker.send_program(offer, run_message(program, limits), steps_aside=steps_aside)
         self._pool.replace_soon()
-        return unsent
+        return Started(worker, unsent, program, limits)
 
     async def _wait_slot(self, stop: Stop) -> bool:
         """Wait in line for the right to run; returns False when the run was stopped first."""
         if self._slots.value:
-            # Without a trip through the scheduler, which takes as long as all else before a program is sent.
-            await trio.lowlevel.checkpoint_if_cancelled()
             if not stop.requested:
                 self._slots.acquire_nowait()
             return not stop.requested
@@ -257,28 +294,21 @@ class Sandbox:
             return False
         return True
 
-    async def _run(
+    async def _settle(
         self,
-        worker: Worker,
-        unsent: memoryview,
-        program: Program,
-        limits: Limits,
+        started: Started,
         stop: Stop,
         on_log: LogListener | None,
         on_accepted: Callable[[], object] | None,
-        on_lasting: Callable[[], object] | None,
     ) -> Outcome:
+        worker, started.worker = started.worker, None
+        assert worker is not None, "nobody else runs it"
+        run = started.run
         try:
-            run = Run(
-                worker,
-                program,
-                limits,
-                on_log=on_log,
-                on_stuck_call=self._on_stuck_call,
-                grace_seconds=self._settings.grace_seconds,
-                is_alone=self._is_alone,
-            )
-            outcome = await run.settle(stop, unsent, on_accepted, on_lasting)
+            if run is None:
+                run = self._make_run(started, worker, stop, on_log)
+                await run.hear(on_accepted)
+            outcome = await run.settle()
         except BaseException:
             await self._pool.retire(worker)
             raise
@@ -289,6 +319,18 @@ class Sandbox:
         else:
             await self._pool.retire(worker)
         return outcome
+
+    def _make_run(self, started: Started, worker: Worker, stop: Stop, on_log: LogListener | None) -> Run:
+        return Run(
+            worker,
+            started.program,
+            started.limits,
+            unsent=started.unsent,
+            stop=stop,
+            on_log=on_log,
+            stuck_calls=StuckCalls(self._on_stuck_call, self._settings.grace_seconds),
+            is_alone=self._is_alone,
+        )
 
     def _is_alone(self) -> bool:
         return len(self._workers) == 1

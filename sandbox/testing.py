@@ -15,7 +15,7 @@ from sandbox.vocabulary import SandboxSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from sandbox.run import StuckCallListener
+    from sandbox.stuck_calls import StuckCallListener
 
 
 @contextlib.asynccontextmanager

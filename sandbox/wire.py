@@ -4,7 +4,7 @@ A frame is a little-endian 32-bit length and that many bytes of JSON: a list of 
 A message is a list whose first item names it. The vocabulary below is the only place where
 either side spells those names. Large results, which only the host sends, have a form of their own: `packed`.
 
-    supervisor -> worker   warm, prepare, run, pace, result, results, error
+    supervisor -> worker   warm, prepare, rouse, run, pace, result, results, error
     worker -> supervisor   ready, call, batch, cancel, log, done
 
 A batch is many calls, with numbers in a row from the one it says; results are those of such calls, again in
@@ -34,6 +34,8 @@ FRAME_OVERHEAD_BYTES: Final = 64 * 1024
 
 WARM: Final = "warm"
 PREPARE: Final = "prepare"
+ROUSE: Final = "rouse"
+"""A program will come within a moment."""
 RUN: Final = "run"
 PACE: Final = "pace"
 """For how many microseconds to look for a message before sleeping; leads its frame."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _READY_FRAME_BYTES: Final = 64 * 1024
 _WARM: Final = values.encode([wire.WARM, None])
+_ROUSE: Final = wire.pack([values.encode([wire.ROUSE, None])])
 _STATUS_SECONDS: Final = 5.0
 """How long the fork server may take to report a worker that has ended. Arbitrary; 1 ms is usual."""
 
@@ -141,6 +142,14 @@ class Worker:
             except BlockingIOError:
                 await trio.lowlevel.wait_writable(self.socket)
 
+    def rouse(self) -> None:
+        """Tell it that a program will come within a moment, on a core that this thread does not need."""
+        if self.placement.step_aside():
+            try:
+                self.socket.send(_ROUSE)
+            except OSError:
+                pass  # It is gone, which whoever takes it finds out.
+
     def send_program(self, offer: Offer, message: bytes, *, steps_aside: bool) -> memoryview:
         """Send the program, as far as it can be sent without waiting; return what is left to send.
 
@@ -153,6 +162,8 @@ class Worker:
         if is_prepared and steps_aside:
             # One that was not has been in nobody's plans, as in a process that runs a single program.
             self.placement.step_aside()
+        elif not steps_aside:
+            self.placement.let_go()
         if self._meter is not None:
             self._idle_cpu_seconds = self._used_seconds = self._meter.read() or self._used_seconds
         frame = memoryview(wire.pack([message] if is_prepared else [offer.message, message]))

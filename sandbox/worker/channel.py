@@ -122,12 +122,21 @@ class Channel:
                 return messages
         return messages
 
+    def has_heard(self) -> bool:
+        """Return whether something has come."""
+        return bool(self._poll.poll(0))
+
+    def look(self, seconds: float) -> bool:
+        """Look for a message so long, without sleeping; return whether something has come."""
+        until = perf_counter() + seconds
+        while perf_counter() < until:
+            if self._poll.poll(0):
+                return True
+        return False
+
     def _wait(self) -> None:
-        if self._look_seconds:
-            until = perf_counter() + self._look_seconds
-            while perf_counter() < until:
-                if self._poll.poll(0):
-                    return
+        if self._look_seconds and self.look(self._look_seconds):
+            return
         # Not in the receive itself: that is woken whenever the supervisor takes what was sent, too.
         self._poll.poll()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sandbox import values, wire
 from sandbox.worker.channel import Channel, SupervisorGoneError
 from sandbox.worker.program import Stage
-from sandbox.worker.warmup import touch_pages
+from sandbox.worker.warmup import rehearse, touch_pages
 
 if TYPE_CHECKING:
     import socket
@@ -37,6 +37,9 @@ _OUT_OF_MEMORY: Final = wire.pack(
     ]
 )
 """Ready before it is needed: when it is needed there may be no memory to build it."""
+_ROUSED_SECONDS: Final = 0.0005
+"""How long to look for a program that was announced before sleeping again. Arbitrary: what comes before it is
+sent takes 0.3 ms."""
 
 
 def serve(
@@ -71,7 +74,7 @@ def serve(
 def _serve_program(channel: Channel, language: ModuleType) -> bytes:
     """Hear what the program will find, then the program; run it, and return the `done` message.
 
-    Before that a worker may be asked to warm up.
+    Before that a worker may be asked to warm up, or be told that the program will come within a moment.
     """
     stage: Stage | None = None
     while True:
@@ -81,6 +84,9 @@ def _serve_program(channel: Channel, language: ModuleType) -> bytes:
                 touch_pages(language)
             elif name == wire.PREPARE:
                 stage = Stage(channel, body, language)
+            elif name == wire.ROUSE:
+                rehearse(language, stage, channel.has_heard)
+                channel.look(_ROUSED_SECONDS)
             else:
                 assert stage is not None, "the supervisor prepares first"
                 return stage.run(body)

@@ -142,16 +142,12 @@ class Stage:
         except ProgramRefusedError as refused:
             return _done({"failure": _refusal(refused, self._source)})
         try:
-            names = self._globals
-            # A run leaves imports until they are executed; a check executes nothing.
-            judges_imports = names if self._check_only else None
-            certain = self._language.certain_errors(self._source, self._around, judges_imports)
-            if certain:
+            if certain := self.foresee(self._source):
                 return _done({"failure": _foreseen(certain, self._source)})
             if self._check_only:
                 return _done(self._with_hint({}))
-            exec(code, names)  # noqa: S102  # the policy's output, which is what this process is for
-            result = self._loop.run(names[entry_name]())
+            exec(code, self._globals)  # noqa: S102  # the policy's output, which is what this process is for
+            result = self._loop.run(self._globals[entry_name]())
         except SupervisorGoneError:
             raise
         except SystemExit as leave:
@@ -170,6 +166,12 @@ class Stage:
         except BaseException as error:  # noqa: BLE001  # a program may raise anything, and all of it is its own
             return _done({"failure": self._failure(error)})
         return self._result(result)
+
+    def foresee(self, source: str) -> list[CertainError]:
+        """Return what in a program must fail."""
+        # A run leaves imports until they are executed; a check executes nothing.
+        judges_imports = self._globals if self._check_only else None
+        return self._language.certain_errors(source, self._around, judges_imports)  # type: ignore[no-any-return]  # a module is Any
 
     def _compile(self) -> tuple[CodeType, str]:
         provided = self._provided

@@ -184,6 +184,15 @@ def test_how_long_to_look_leads_a_frame_and_is_no_message_of_the_programs(ends):
     assert [0, 0, 0] == channel._poll.asked
 
 
+def test_a_channel_looks_once_without_taking_anything(ends):
+    channel, theirs = ends
+    assert (False, False) == (channel.has_heard(), channel.look(0.001))
+    theirs.sendall(framed(["result", 1, "a"]))
+    assert (True, True) == (channel.has_heard(), channel.look(60))
+    assert [["result", 1, "a"]] == channel.receive(None)
+    assert not channel.has_heard()
+
+
 def test_a_worker_sleeps_when_it_has_looked_long_enough(ends, monkeypatch):
     channel, theirs = ends
     theirs.sendall(framed(["pace", 200], ["result", 1, "a"]))

@@ -23,13 +23,12 @@ from scripted_peer import (
     run_with,
     says,
     sends,
+    settled,
 )
 
 from sandbox import wire
 from sandbox.limits import Limits
-from sandbox.run import Run
-from sandbox.stop import Stop
-from sandbox.vocabulary import ABSENT, Namespace, Program
+from sandbox.vocabulary import ABSENT, Namespace
 
 CALL = ["call", 1, "host", "echo", {}, None]
 
@@ -338,24 +337,16 @@ async def test_a_large_frame_does_not_stop_other_tasks(monkeypatch):
 # ---- what is there when the host begins to listen
 
 
-async def settled(*pieces, namespaces=(SPACE,), on_log=None, end=True):
+async def outcome_of_said(*pieces, namespaces=(SPACE,), on_log=None, end=True):
     """Settle an only run whose worker has said these bytes before anybody listened, and then ended."""
     peer = Peer()
     for piece in pieces:
         await peer.send(piece)
     if end:
         peer.end.shutdown(socket.SHUT_WR)
-    run = Run(
-        peer,
-        Program("", namespaces),
-        LIMITS,
-        on_log=on_log,
-        on_stuck_call=print,
-        grace_seconds=1,
-        is_alone=lambda: True,
-    )
+    run = run_with(peer, namespaces, on_log=on_log, is_alone=True)
     with trio.fail_after(300):
-        outcome = await run.settle(Stop(), memoryview(b""))
+        outcome = await settled(run)
     assert peer.killed.is_set()
     peer.close()
     return outcome
@@ -380,7 +371,7 @@ DONE = ["done", {"value": 1}]
 )
 async def test_what_was_said_before_anybody_listened_is_heard_once_and_in_order(pieces):
     heard = []
-    outcome = await settled(*pieces, on_log=heard.append)
+    outcome = await outcome_of_said(*pieces, on_log=heard.append)
     assert (["a\n", "b\n"], ("a", "b"), 1) == (heard, outcome.logs, outcome.value)
 
 
@@ -400,21 +391,13 @@ async def test_what_was_said_before_anybody_listened_is_heard_once_and_in_order(
     ids=["not JSON", "no message", "not all messages", "nothing", "too little", "too much"],
 )
 async def test_what_is_wrong_with_it_ends_the_run_as_at_any_other_time(data, end):
-    assert end == end_of(await settled(data))
+    assert end == end_of(await outcome_of_said(data))
 
 
 async def test_a_flood_at_the_beginning_does_not_stop_other_tasks():
     turns = 0
     peer = Peer()
-    run = Run(
-        peer,
-        Program("", ()),
-        Limits(wall_seconds=200, max_output_bytes=200_000),
-        on_log=None,
-        on_stuck_call=print,
-        grace_seconds=1,
-        is_alone=lambda: True,
-    )
+    run = run_with(peer, (), Limits(wall_seconds=200, max_output_bytes=200_000), is_alone=True)
     stopped = threading.Event()
 
     def flood():
@@ -436,7 +419,7 @@ async def test_a_flood_at_the_beginning_does_not_stop_other_tasks():
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(count)
-            outcome = await run.settle(Stop(), memoryview(b""))
+            outcome = await settled(run)
             nursery.cancel_scope.cancel()
     finally:
         stopped.set()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from collections import deque
 
 import processes
+import psutil
 import pytest
 import trio
 
 from sandbox import pool as pool_module
+from sandbox import run as run_module
 from sandbox.errors import ClosedSandboxError
 from sandbox.fork_server import ForkServer
 from sandbox.limits import Limits
@@ -16,6 +19,7 @@ from sandbox.run_message import Offer
 from sandbox.supervisor import Stop
 from sandbox.testing import open_test_sandbox
 from sandbox.vocabulary import ErrorClass, Namespace, Program, SandboxSettings
+from sandbox.workers import Worker
 
 pytestmark = pytest.mark.needs_linux
 LIMITS = Limits(wall_seconds=100, compute_seconds=20, memory_mb=128)
@@ -236,6 +240,135 @@ async def test_a_started_program_can_be_stopped():
         stop.request("enough")
         outcome = await sandbox.run(endless, stop=stop, started=started)
     assert ("abort", "enough") == (outcome.failure.kind, outcome.failure.message)
+
+
+async def parked(sandbox):
+    """Return the only worker that is parked, when it is."""
+    await eventually(lambda: sandbox.statistics().parked == 1)
+    return sandbox._pool._parked[0]
+
+
+@pytest.mark.parametrize("source", ["print('now')\nreturn 1", "print('now')\n1 / 0", "import nothing_such"])
+async def test_a_short_program_is_over_when_it_has_been_heard(monkeypatch, source):
+    # However busy the machine is.
+    monkeypatch.setattr(run_module, "_MOMENT_SECONDS", 60)
+    async with sandbox_of() as sandbox:
+        expected = await sandbox.run(program(source))
+        await parked(sandbox)
+        heard = []
+        options = {"stop": Stop(), "on_log": heard.append}
+        begun = program(source)
+        started = sandbox.start(begun, LIMITS)
+        with trio.CancelScope() as cancelled:
+            cancelled.cancel()
+            assert await sandbox.hear(started, **options)
+        outcome = await sandbox.run(begun, started=started, **options)
+        statistics = sandbox.statistics()
+    assert (expected.failure, expected.value, expected.logs) == (outcome.failure, outcome.value, outcome.logs)
+    assert list(expected.logs) == [text.rstrip("\n") for text in heard]
+    assert (0, 0) == (statistics.running, statistics.queued)
+
+
+async def test_a_program_that_calls_is_heard_up_to_its_first_call_and_no_further():
+    calls = []
+
+    async def note(call):
+        calls.append(call.arguments)
+
+    async with sandbox_of() as sandbox:
+        await prepared(sandbox, "note")
+        begun = program("await host.note(n=1)\nreturn 2", "note", function=note)
+        started = sandbox.start(begun, LIMITS)
+        (worker,) = sandbox._workers
+        await trio.lowlevel.wait_readable(worker.socket)
+        assert not await sandbox.hear(started, stop=Stop())
+        assert [] == calls
+        assert 2 == (await sandbox.run(begun, started=started)).value
+        assert [{"n": 1}] == calls
+
+
+async def test_a_program_that_was_heard_can_be_given_up():
+    async with sandbox_of() as sandbox:
+        for source in ("return 1", "while True: pass"):
+            await parked(sandbox)
+            started = sandbox.start(program(source), LIMITS)
+            await sandbox.hear(started, stop=Stop())
+            sandbox.give_up(started)
+            sandbox.give_up(started)
+            await eventually(lambda: len(processes.workers()) == 1)
+        assert 1 == (await sandbox.run(program("return 1"))).value
+
+
+# ---- workers that are told that a program will come
+
+
+def idle(sandbox, monkeypatch, *, is_idle=True):
+    """Make the sandbox believe that the machine has a core to spare, or has none."""
+    monkeypatch.setattr(pool_module, "is_core_idle", lambda: is_idle)
+    sandbox._pool._was_core_idle = is_idle
+
+
+@pytest.mark.parametrize("language_wall", [True, False])
+@pytest.mark.parametrize("times", [1, 5])
+async def test_a_worker_that_was_roused_stays_parked_and_runs_programs_as_any_other(
+    monkeypatch, language_wall, times
+):
+    async with sandbox_of(language_wall=language_wall) as sandbox:
+        await prepared(sandbox, "echo")
+        idle(sandbox, monkeypatch)
+        for _ in range(times):
+            sandbox.rouse()
+        assert 1 == sandbox.statistics().parked
+        begun = program("print('said')\nreturn await host.echo(n=1)", "echo")
+        outcome = await sandbox.run(begun, started=sandbox.start(begun, LIMITS))
+    assert (("said",), {"n": 1}) == (outcome.logs, outcome.value)
+
+
+async def test_a_worker_that_was_roused_for_nothing_sleeps_again(monkeypatch):
+    async with sandbox_of() as sandbox:
+        worker = await parked(sandbox)
+        idle(sandbox, monkeypatch)
+        before = worker._meter.read()
+        sandbox.rouse()
+        await eventually(lambda: worker._meter.read() > before)
+        process = psutil.Process(worker.placement._pid)
+        await eventually(lambda: process.status() == psutil.STATUS_SLEEPING)
+        sandbox.rouse()
+        assert 1 == (await sandbox.run(program("return 1"))).value
+
+
+BUSY = ["no core is idle", "workers are scarce", "another program runs", "none is parked"]
+
+
+@pytest.mark.parametrize("why", BUSY)
+async def test_nobody_is_roused_where_that_would_take_something_from_others(monkeypatch, why):
+    roused = []
+    monkeypatch.setattr(Worker, "rouse", roused.append)
+    async with sandbox_of(parked=2) as sandbox:
+        await eventually(lambda: sandbox.statistics().parked == 2)
+        pool = sandbox._pool
+        idle(sandbox, monkeypatch, is_idle=why != "no core is idle")
+        if why == "workers are scarce":
+            pool._scarce_until = trio.current_time() + 1000
+        if why == "another program runs":
+            started = sandbox.start(program("while True: pass"), LIMITS)
+        if why == "none is parked":
+            monkeypatch.setattr(pool, "_parked", deque())
+        sandbox.rouse()
+        assert [] == roused
+        monkeypatch.undo()
+        if why == "another program runs":
+            sandbox.give_up(started)
+
+
+async def test_a_roused_worker_that_is_gone_hurts_nobody(monkeypatch):
+    async with sandbox_of() as sandbox:
+        worker = await parked(sandbox)
+        idle(sandbox, monkeypatch)
+        worker.kill()
+        await worker.wait_exit_status()
+        sandbox.rouse()
+        assert 1 == (await sandbox.run(program("return 1"))).value
 
 
 def test_programs_that_find_the_same_have_the_same_offer_whatever_is_their_own():

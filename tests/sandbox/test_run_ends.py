@@ -62,15 +62,6 @@ async def test_a_run_that_has_to_wait_is_accepted_before_it_waits():
         release.set()
 
 
-async def test_whoever_would_end_a_run_from_outside_is_told_once_that_it_lasts():
-    told = []
-    async with open_test_sandbox(settings(parked_workers=0)) as sandbox:
-        for source in ("import asyncio\nawait asyncio.sleep(0.05)", "1"):
-            # The first has to be waited for, the second has to wait for its worker.
-            await sandbox.run(Program(source), on_lasting=lambda: told.append(1))
-    assert [1, 1] == told
-
-
 async def test_a_program_that_is_never_sent_is_not_accepted():
     accepted = []
     limits = Limits(wall_seconds=200, compute_seconds=20, memory_mb=128, max_source_bytes=10)

@@ -67,3 +67,31 @@ def test_what_is_offered_and_asked_has_the_form_of_the_real_messages(monkeypatch
         body.keys() for body in said
     ]
     assert offer["namespaces"][0].keys() == said[0]["namespaces"][0].keys()
+
+
+@LANGUAGES
+@pytest.mark.parametrize("is_prepared", [True, False], ids=["prepared", "not told yet"])
+def test_a_rehearsal_leaves_nothing_a_program_could_meet(language, is_prepared):
+    offer = {"namespaces": [], "hints": {}}
+    stage = Stage(warmup._Mirror(), offer, language) if is_prepared else None
+    before = dict(stage._globals) if stage else {}
+    warmup.rehearse(language, stage, lambda: False)
+    assert before == (stage._globals if stage else {})
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_a_rehearsal_ends_where_the_program_comes(steps, monkeypatch):
+    seen = []
+
+    class Noting(Stage):
+        def foresee(self, source):
+            seen.append("foresee")
+
+    def compile_program(source, provided):
+        seen.append("compile")
+
+    monkeypatch.setattr(plain, "compile_program", compile_program)
+    stage = Noting(warmup._Mirror(), {"namespaces": [], "hints": {}}, plain)
+    asked = iter([False] * steps + [True])
+    warmup.rehearse(plain, stage, lambda: next(asked, True))
+    assert ["compile", "foresee"][: max(steps - 1, 0)] == seen

@@ -11,6 +11,7 @@ import trio
 from sandbox.limits import Limits
 from sandbox.run import Run
 from sandbox.stop import Stop
+from sandbox.stuck_calls import StuckCalls
 from sandbox.vocabulary import Namespace, Program
 
 LIMITS = Limits(wall_seconds=200, compute_seconds=5, max_output_bytes=10_000, max_call_bytes=10_000)
@@ -96,22 +97,28 @@ async def echo(call):
 SPACE = Namespace("host", {"echo": "echo()"}, echo)
 
 
-def run_with(peer, namespaces=(SPACE,), limits=LIMITS, *, is_alone=False):
+def run_with(peer, namespaces=(SPACE,), limits=LIMITS, *, unsent=b"", stop=None, on_log=None, is_alone=False):
     return Run(
         peer,
         Program("", namespaces),
         limits,
-        on_log=None,
-        on_stuck_call=print,
-        grace_seconds=1,
+        unsent=memoryview(unsent),
+        stop=stop or Stop(),
+        on_log=on_log,
+        stuck_calls=StuckCalls(print, 1),
         is_alone=lambda: is_alone,
     )
+
+
+async def settled(run):
+    await run.hear(None)
+    return await run.settle()
 
 
 async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
     """Settle a run against a peer that follows a script; the script is cancelled when the run has ended."""
     peer = Peer()
-    run = run_with(peer, namespaces, limits)
+    run = run_with(peer, namespaces, limits, unsent=frame(b"[]"), stop=stop)
     async with trio.open_nursery() as nursery:
 
         async def follow():
@@ -123,7 +130,7 @@ async def outcome_of(script, *, namespaces=(SPACE,), limits=LIMITS, stop=None):
 
         nursery.start_soon(follow)
         with trio.fail_after(300):
-            outcome = await run.settle(stop or Stop(), memoryview(frame(b"[]")))
+            outcome = await settled(run)
         nursery.cancel_scope.cancel()
     assert peer.killed.is_set()
     peer.close()
