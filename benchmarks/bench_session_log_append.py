@@ -19,8 +19,9 @@ import workloads
 from measuring.benchmark import Benchmark, Claim
 from measuring.protocol import Case, serve_plain
 
-from codemode.session_events import APPEND
+from codemode.session_events import APPEND, DISPATCH_END, DISPATCH_START
 from codemode.session_log import SessionLog
+from sandbox.values import encode
 
 PAIRS = workloads.scaled(500)
 SIZES = {"100 bytes": 100, "10 000 bytes": 10_000}
@@ -43,9 +44,11 @@ def pair_seconds(size: int) -> float:
                 "name": "read",
                 "arguments": {"file_path": text},
             }
-            log.append("tool/code-dispatch-start", data)
             content = [{"type": "text", "text": text}]
-            log.append("tool/code-dispatch", {**data, "isError": False, "content": content})
+            ended = {**data, "isError": False, "content": content}
+            # As nested calls are recorded: the caller writes the text.
+            for kind, said in ((DISPATCH_START, data), (DISPATCH_END, ended)):
+                log.append_dispatch(kind, "c", data["subCallId"], "read", encode(said))
         took = time.perf_counter() - began
         block = {"type": "tool-result", "toolCallId": "c", "content": [], "isError": False}
         message = {"id": "r", "role": "user", "source": {"kind": "tool", "callId": "c"}, "content": [block]}

@@ -400,7 +400,7 @@ class Run:
             self._charge(len(payload))
         if len(payload) > self.limits.max_call_bytes:
             require_bounded_arguments(messages, self.limits)
-        return map(wire.parse_message, messages)
+        return wire.parse_messages(messages)
 
     async def _size(self, value: JsonValue) -> int:
         if self._frame_bytes > _THREAD_DECODE_BYTES:

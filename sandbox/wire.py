@@ -7,11 +7,11 @@ either side spells those names. Large results, which only the host sends, have a
     supervisor -> worker   warm, prepare, rouse, run, pace, result, results, error
     worker -> supervisor   ready, call, batch, cancel, log, done
 
-A batch is many calls, with numbers in a row from the one it says; results are those of such calls, again in
+A batch is many calls, with numbers in a row from the one it says; results are those of calls with numbers in
 a row. What has no place in a row, an error or a packed result, is answered by itself, as single calls are.
 
 Knows: bytes. Does not know: sockets, processes, what a message makes happen.
-The supervisor treats every byte from a worker as hostile: `parse_messages` rebuilds each message
+The supervisor treats every byte from a worker as hostile: `parse_message` rebuilds each message
 from checked parts, and raises `WireProtocolError` for anything no worker of ours would send.
 """
 
@@ -45,6 +45,7 @@ ERROR: Final = "error"
 READY: Final = "ready"
 CALL: Final = "call"
 BATCH: Final = "batch"
+_CALL: Final = [CALL]
 CANCEL: Final = "cancel"
 LOG: Final = "log"
 DONE: Final = "done"
@@ -240,6 +241,21 @@ def _decode_long(payload: bytes) -> JsonValue:
     from sandbox.json_slices import decode_in_slices  # noqa: PLC0415  # only the host gets such frames
 
     return decode_in_slices(payload.decode("utf-8"))
+
+
+def parse_messages(messages: list[Any]) -> Iterator[FromWorker]:
+    """Rebuild a frame's messages, when each is asked for.
+
+    Calls that came together, and with nothing else, are a batch, whether or not the worker has said so.
+
+    Raises:
+        WireProtocolError: When the next is not a message that a worker of ours sends.
+    """
+    if len(messages) == 1 or not all(type(message) is list and message[:1] == _CALL for message in messages):
+        yield from map(parse_message, messages)
+        return
+    for start in range(0, len(messages), MAX_BATCH_CALLS):
+        yield Batch(list(map(_parse_call, messages[start : start + MAX_BATCH_CALLS])))
 
 
 def parse_message(message: Any) -> FromWorker:

@@ -11,15 +11,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from sandbox import values, wire
+from sandbox import wire
 from sandbox.facades.appearance import renamed
-from sandbox.values import NotJsonError
 from sandbox.worker.namespaces import (
     BATCH,
     NO_VALUE,
     CallError,
     HostNamespace,
     PendingCall,
+    encoded_together,
     fail,
     program_line,
     start,
@@ -54,8 +54,8 @@ class Answers:
 
     def send(self, calls: list[PendingCall]) -> None:
         """Send calls in one message; those that the host is not to see for their arguments fail at once."""
-        if (text := _encoded_together(calls)) is not None:
-            self._sent(self._loop.send_together(self, len(calls), text), calls)
+        if (text := encoded_together(calls)) is not None:
+            self._sent(self._loop.send_together([self] * len(calls), text)[0], calls)
         else:
             for call in calls:
                 self._send_alone(call)
@@ -193,18 +193,6 @@ async def _end(call: PendingCall, errors: dict[PendingCall, CallError]) -> objec
         return await start(call)
     except CallError as error:
         return error
-
-
-def _encoded_together(calls: list[PendingCall]) -> bytes | None:
-    """Return the text of calls for one message; None when the arguments of each have to be looked at."""
-    try:
-        arguments: Any = values.from_program([call._arguments for call in calls])
-    except NotJsonError:
-        return None
-    text = values.encode(
-        [[*call._function._path, plain, call._line] for call, plain in zip(calls, arguments, strict=True)]
-    )
-    return text if len(text) <= calls[0]._function._max_call_bytes else None
 
 
 # What Python's own messages call it: the name of our class would only puzzle a program's author.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sandbox import values, wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
     from sandbox.worker.channel import Wire
 
@@ -206,22 +206,21 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         """Queue the host call whose answer a future waits for; otherwise as `start_call`."""
         future.call_id = self.send_one(future, target, arguments, line)
 
-    def send_together(self, waiter: Waiter, count: int, calls: bytes) -> int:
-        """Queue many host calls, which leave in one message, and return the number of the first.
+    def send_together(self, waiters: Sequence[Waiter], calls: bytes) -> list[int]:
+        """Queue many host calls, which leave in one message, and return their numbers, which are in a row.
 
         Args:
-            waiter: Gets their answers. The other numbers follow the first.
-            count: How many they are, at most `wire.MAX_BATCH_CALLS`.
+            waiters: For each call, who gets its answer; at most `wire.MAX_BATCH_CALLS`.
             calls: The list of namespace, member, arguments and line of each, encoded.
         """
         if self._broken is not None:
             raise self._broken
-        numbers = list(itertools.islice(self._call_numbers, count))
+        numbers = list(itertools.islice(self._call_numbers, len(waiters)))
         message = b'["%b",%d,%b]' % (_BATCH, numbers[0], calls)
         # Nothing is waited for that there was no memory to send.
-        self._pending.update(dict.fromkeys(numbers, waiter))
+        self._pending.update(zip(numbers, waiters, strict=True))
         self._channel.post(message)
-        return numbers[0]
+        return numbers
 
     def send_one(self, waiter: Waiter, target: bytes, arguments: bytes, line: int | None) -> int:
         """Queue a host call and return its number; otherwise as `start_call`."""

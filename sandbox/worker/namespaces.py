@@ -9,6 +9,7 @@ Knows: the shapes a program sees. Does not know: what a member does.
 from __future__ import annotations
 
 import difflib
+import itertools
 import sys
 from collections import ChainMap
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -167,22 +168,52 @@ def start_together(awaitables: tuple[object, ...]) -> list[Any] | None:
 
 
 def _send_all(calls: list[PendingCall]) -> None:
-    for number, call in enumerate(calls, 1):
-        if not number % _CALLS_PER_FRAME:
-            # The supervisor begins with these while the others are being written.
-            calls[0]._function._loop.flush()
-        future = call._future
-        if type(future) is not CallFuture or future.call_id or future.done():
-            continue
-        function = call._function
-        function._unstarted.pop(call, None)
-        try:
-            encoded = function._encoded(call._arguments)
-        except CallError as error:
-            future.set_exception(error)
+    loop = calls[0]._function._loop
+    # The same call may be there twice.
+    left = filter(_is_unsent, dict.fromkeys(calls))
+    while some := list(itertools.islice(left, _CALLS_PER_FRAME)):
+        futures: Any = [call._future for call in some]
+        text = encoded_together(some) if len(some) > 1 else None
+        if text is not None:
+            for future, number in zip(futures, loop.send_together(futures, text), strict=True):
+                future.call_id = number
         else:
-            function._loop.send_call(future, function._target, encoded, call._line)
-        call._arguments = None
+            for call, future in zip(some, futures, strict=True):
+                _send_alone(call, future)
+        for call in some:
+            call._function._unstarted.pop(call, None)
+            call._arguments = None
+        if len(some) == _CALLS_PER_FRAME:
+            # The supervisor begins with these while the others are being written.
+            loop.flush()
+
+
+def _is_unsent(call: PendingCall) -> bool:
+    """Return whether a call that has a future still has to be sent."""
+    future = call._future
+    return type(future) is CallFuture and not future.call_id and not future.done()
+
+
+def _send_alone(call: PendingCall, future: CallFuture) -> None:
+    function = call._function
+    try:
+        encoded = function._encoded(call._arguments)
+    except CallError as error:
+        future.set_exception(error)
+    else:
+        function._loop.send_call(future, function._target, encoded, call._line)
+
+
+def encoded_together(calls: list[PendingCall]) -> bytes | None:
+    """Return the text of calls for one message; None when the arguments of each have to be looked at."""
+    try:
+        arguments: Any = values.from_program([call._arguments for call in calls])
+    except NotJsonError:
+        return None
+    text = values.encode(
+        [[*call._function._path, plain, call._line] for call, plain in zip(calls, arguments, strict=True)]
+    )
+    return text if len(text) <= calls[0]._function._max_call_bytes else None
 
 
 def as_coroutine(awaitable: Any) -> Any:

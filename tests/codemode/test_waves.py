@@ -97,11 +97,23 @@ def most_open(events):
     return most
 
 
-def batch(*calls):
+def batch(*calls, way="batch"):
     return (
+        "import asyncio\n"
+        "async def one(call):\n    return await call\n"
+        f"calls = [{', '.join(calls)}]\n"
         "return [['error', r.toolName, str(r)] if isinstance(r, ToolCallError) else r"
-        f" for r in await codemode.batch([{', '.join(calls)}])]"
+        f" for r in await {WAYS[way]}]"
     )
+
+
+WAYS = {
+    "batch": "codemode.batch(calls)",
+    "gather": "asyncio.gather(*calls, return_exceptions=True)",
+    "tasks": "asyncio.gather(*[asyncio.create_task(one(c)) for c in calls], return_exceptions=True)",
+}
+"""Of making calls at the same time; served alike, whether or not they leave in one message."""
+TOGETHER = pytest.mark.parametrize("way", WAYS)
 
 
 MIXED = [
@@ -123,8 +135,9 @@ ONE_BY_ONE = (
 )
 
 
-async def test_a_batch_gives_what_the_same_calls_give_one_by_one(registry, tmp_path):
-    together, events = await recorded(registry, tmp_path / "a", batch(*MIXED))
+@TOGETHER
+async def test_a_batch_gives_what_the_same_calls_give_one_by_one(registry, tmp_path, way):
+    together, events = await recorded(registry, tmp_path / "a", batch(*MIXED, way=way))
     apart, expected = await recorded(registry, tmp_path / "b", ONE_BY_ONE.format(calls=", ".join(MIXED)))
     assert apart.result == together.result
     assert len(MIXED) == len(together.result)
@@ -145,15 +158,19 @@ async def test_a_batch_gives_what_the_same_calls_give_one_by_one(registry, tmp_p
     assert facts[0] == facts[1]
 
 
-async def test_a_wave_starts_together_in_order_and_ends_before_the_next(registry, tmp_path):
+@TOGETHER
+async def test_a_wave_starts_together_in_order_and_ends_before_the_next(registry, tmp_path, way):
     calls = [f"tools.note(n={n})" for n in range(7)]
-    outcome, events = await recorded(registry, tmp_path / "a", batch(*calls), max_parallel_sub_calls=3)
+    outcome, events = await recorded(
+        registry, tmp_path / "a", batch(*calls, way=way), max_parallel_sub_calls=3
+    )
     assert [*range(7)] == outcome.result
     waves = [[0, 1, 2], [3, 4, 5], [6]]
     assert [f"{sign}{n}" for wave in waves for sign in "+-" for n in wave] == happened(events)
 
 
-async def test_a_body_that_waits_does_not_hold_up_the_others(registry, ran, tmp_path):
+@TOGETHER
+async def test_a_body_that_waits_does_not_hold_up_the_others(registry, ran, tmp_path, way):
     others_are_done = trio.Event()
 
     @registry.tool(concurrency_safe=True)
@@ -172,31 +189,38 @@ async def test_a_body_that_waits_does_not_hold_up_the_others(registry, ran, tmp_
 
     calls = ["tools.note(n=0)", "tools.hold(n=1)", *(f"tools.note(n={n})" for n in range(2, 29))]
     calls.append("tools.release(n=29)")
-    outcome, events = await recorded(registry, tmp_path / "a", batch(*calls), max_parallel_sub_calls=4)
+    outcome, events = await recorded(
+        registry, tmp_path / "a", batch(*calls, way=way), max_parallel_sub_calls=4
+    )
     assert [*range(30)] == outcome.result
     assert [*range(30)] == ran
     assert "-1" == happened(events)[-1]
     assert most_open(events) <= 4
 
 
-async def test_bodies_that_wait_overlap_up_to_the_bound(registry, tmp_path):
+@TOGETHER
+async def test_bodies_that_wait_overlap_up_to_the_bound(registry, tmp_path, way):
     calls = [f"tools.wait(n={n})" for n in range(40)]
-    outcome, events = await recorded(registry, tmp_path / "a", batch(*calls), max_parallel_sub_calls=4)
+    outcome, events = await recorded(
+        registry, tmp_path / "a", batch(*calls, way=way), max_parallel_sub_calls=4
+    )
     assert [*range(40)] == outcome.result
     assert 4 == most_open(events)
     starts = [each for each in happened(events) if each.startswith("+")]
     assert [f"+{n}" for n in range(40)] == starts
 
 
-async def test_an_exclusive_call_in_the_middle_runs_alone(registry, tmp_path):
+@TOGETHER
+async def test_an_exclusive_call_in_the_middle_runs_alone(registry, tmp_path, way):
     calls = ["tools.wait(n=0)", "tools.note(n=1)", "tools.alone(n=2)", "tools.note(n=3)"]
-    outcome, events = await recorded(registry, tmp_path / "a", batch(*calls))
+    outcome, events = await recorded(registry, tmp_path / "a", batch(*calls, way=way))
     assert [0, 1, 2, 3] == outcome.result
     order = happened(events)
     assert order.index("-0") < order.index("+2") < order.index("-2") < order.index("+3")
 
 
-async def test_policies_see_every_call_of_a_batch(registry, ran):
+@TOGETHER
+async def test_policies_see_every_call_of_a_batch(registry, ran, way):
     seen = []
 
     def before(call, proceed):
@@ -211,7 +235,7 @@ async def test_policies_see_every_call_of_a_batch(registry, ran):
     registry.on_pre_execute(before)
     registry.on_post_execute(after)
     async with open_service(registry) as service:
-        outcome = await service.run_code(batch(*(f"tools.note(n={n})" for n in range(5))))
+        outcome = await service.run_code(batch(*(f"tools.note(n={n})" for n in range(5)), way=way))
     assert [0, 10, 20, ["error", "note", "not 3"], 40] == outcome.result
     assert ([*range(5)], [0, 1, 2, 4]) == (seen, ran)
 
@@ -226,15 +250,17 @@ async def test_a_policy_that_a_body_registers_is_asked_for_the_calls_after_it(re
     assert [0, None, ["error", "note", "from now on"]] == outcome.result
 
 
-async def test_a_listener_hears_of_every_call_of_a_batch(registry):
+@TOGETHER
+async def test_a_listener_hears_of_every_call_of_a_batch(registry, way):
     heard = []
     async with open_service(registry, on_event=heard.append) as service:
-        await service.run_code(batch(*(f"tools.note(n={n})" for n in range(5))))
+        await service.run_code(batch(*(f"tools.note(n={n})" for n in range(5)), way=way))
     events = [event for event in heard if event["type"].startswith("tool/code-dispatch")]
     assert [f"{sign}{n}" for n in range(5) for sign in "+-"] == happened(events)
 
 
-async def test_an_observer_that_comes_in_the_middle_of_a_wave_hears_the_ends(registry, tmp_path):
+@TOGETHER
+async def test_an_observer_that_comes_in_the_middle_of_a_wave_hears_the_ends(registry, tmp_path, way):
     heard = []
     with SessionLog.open(tmp_path / "a") as log:
 
@@ -245,7 +271,9 @@ async def test_an_observer_that_comes_in_the_middle_of_a_wave_hears_the_ends(reg
             ToolDefinition("watch", "Watch.", NOTHING, Output({}), watch, concurrency_safe=True)
         )
         async with open_service(registry, session_log=log) as service:
-            outcome = await service.run_code(batch("tools.note(n=0)", "tools.watch()", "tools.note(n=2)"))
+            outcome = await service.run_code(
+                batch("tools.note(n=0)", "tools.watch()", "tools.note(n=2)", way=way)
+            )
     assert [0, None, 2] == outcome.result
     assert ["note", "watch", "note"] == [
         event["data"]["name"] for event in heard if event["type"] == "tool/code-dispatch"
@@ -276,7 +304,8 @@ async def test_a_batch_ends_at_the_limit_of_calls_with_what_ran_on_the_receipt(r
     SessionLog.load(tmp_path / "a")
 
 
-async def test_of_too_many_calls_that_wait_some_are_refused_as_for_single_calls(registry):
+@TOGETHER
+async def test_of_too_many_calls_that_wait_some_are_refused_as_for_single_calls(registry, way):
     all_are_there = trio.Event()
 
     async def hold(arguments, context):
@@ -287,26 +316,31 @@ async def test_of_too_many_calls_that_wait_some_are_refused_as_for_single_calls(
 
     registry.register(ToolDefinition("hold", "Hold.", NOTHING, Output({}), hold, concurrency_safe=True))
     async with open_service(registry, settings=Settings(max_parallel_sub_calls=2)) as service:
-        outcome = await service.run_code(batch("*[tools.hold() for _ in range(30)]"), max_pending_calls=20)
+        outcome = await service.run_code(
+            batch("*[tools.hold() for _ in range(30)]", way=way), max_pending_calls=20
+        )
     refused = [each for each in outcome.result if isinstance(each, list)]
     assert 10 == len(refused)
     assert all("max_pending_calls" in text for _, _, text in refused)
 
 
-async def test_a_result_over_the_limit_fails_its_call_only(registry):
+@TOGETHER
+async def test_a_result_over_the_limit_fails_its_call_only(registry, way):
     async with open_service(registry) as service:
         outcome = await service.run_code(
-            batch("tools.note(n=0)", "tools.rows(n=300)", "tools.note(n=2)"), max_call_bytes=1000
+            batch("tools.note(n=0)", "tools.rows(n=300)", "tools.note(n=2)", way=way), max_call_bytes=1000
         )
     first, second, third = outcome.result
     assert (0, 2) == (first, third)
     assert "max_call_bytes" in second[2]
 
 
-async def test_arguments_over_the_limit_fail_their_call_only(registry, ran):
+@TOGETHER
+async def test_arguments_over_the_limit_fail_their_call_only(registry, ran, way):
     async with open_service(registry) as service:
         outcome = await service.run_code(
-            batch("tools.note(n=0)", "tools.note(n='x' * 2000)", "tools.note(n=2)"), max_call_bytes=1000
+            batch("tools.note(n=0)", "tools.note(n='x' * 2000)", "tools.note(n=2)", way=way),
+            max_call_bytes=1000,
         )
     assert (0, 2) == (outcome.result[0], outcome.result[2])
     assert "max_call_bytes" in outcome.result[1][2]
@@ -367,7 +401,8 @@ async def test_a_stop_in_the_middle_of_a_wave_ends_what_has_started(registry, ra
     assert {False} == {call.executed for call in outcome.calls[2:]}
 
 
-async def test_what_a_call_of_a_batch_sets_in_its_context_the_next_does_not_see(registry):
+@TOGETHER
+async def test_what_a_call_of_a_batch_sets_in_its_context_the_next_does_not_see(registry, way):
     seen = contextvars.ContextVar("seen", default=None)
 
     async def set_it(arguments, context):
@@ -383,7 +418,7 @@ async def test_what_a_call_of_a_batch_sets_in_its_context_the_next_does_not_see(
             ToolDefinition(execute.__name__, "x", NOTHING, Output({}), execute, concurrency_safe=True)
         )
     async with open_service(registry) as service:
-        outcome = await service.run_code(batch("tools.get_it()", "tools.set_it()", "tools.get_it()"))
+        outcome = await service.run_code(batch("tools.get_it()", "tools.set_it()", "tools.get_it()", way=way))
     assert [None, 1, None] == outcome.result
 
 
@@ -396,18 +431,22 @@ async def test_helpers_and_tools_may_be_in_one_batch(registry):
     assert [0, True, 2] == outcome.result
 
 
-async def test_a_call_of_a_batch_that_aborts_itself_is_an_aborted_call_and_no_more(registry):
+@TOGETHER
+async def test_a_call_of_a_batch_that_aborts_itself_is_an_aborted_call_and_no_more(registry, way):
     async def give_up(arguments, context):
         context.abort.abort("no")
         return 1
 
     registry.register(ToolDefinition("give_up", "x", NOTHING, Output({}), give_up, concurrency_safe=True))
     async with open_service(registry) as service:
-        outcome = await service.run_code(batch("tools.note(n=0)", "tools.give_up()", "tools.wait(n=2)"))
+        outcome = await service.run_code(
+            batch("tools.note(n=0)", "tools.give_up()", "tools.wait(n=2)", way=way)
+        )
     assert [0, ["error", "give_up", "tool call aborted"], 2] == outcome.result
 
 
-async def test_a_crash_in_a_wave_leaves_the_outcome_of_what_had_started_open(registry, tmp_path):
+@TOGETHER
+async def test_a_crash_in_a_wave_leaves_the_outcome_of_what_had_started_open(registry, tmp_path, way):
     copied = tmp_path / "crashed"
     with SessionLog.open(tmp_path / "a") as log:
 
@@ -416,7 +455,7 @@ async def test_a_crash_in_a_wave_leaves_the_outcome_of_what_had_started_open(reg
 
         registry.register(ToolDefinition("crash", "x", NOTHING, Output({}), crash, concurrency_safe=True))
         async with open_service(registry, session_log=log) as service:
-            await service.run_code(batch("tools.note(n=0)", "tools.crash()", "tools.note(n=2)"))
+            await service.run_code(batch("tools.note(n=0)", "tools.crash()", "tools.note(n=2)", way=way))
     root = next(
         event["data"]["rootCallId"]
         for event in SessionLog.load(copied).events()

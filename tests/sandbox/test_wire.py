@@ -197,3 +197,28 @@ def test_a_frame_announced_as_too_long_stays_to_be_refused():
     assert [] == list(buffer.plain_messages(1000))
     with pytest.raises(WireProtocolError):
         buffer.next_payload()
+
+
+def call(number, **wrong):
+    return ["call", number, "tools", "add", {}, wrong.get("line")]
+
+
+def test_calls_that_came_together_are_a_batch_whatever_the_worker_says_of_them():
+    (batch,) = wire.parse_messages([call(1), call(2), call(5)])
+    assert [1, 2, 5] == [each.id for each in batch.calls]
+    assert [wire.Call] == [type(each) for each in wire.parse_messages([call(1)])]
+    mixed = [call(1), call(2), ["cancel", 1]]
+    assert [wire.Call, wire.Call, wire.Cancel] == [type(each) for each in wire.parse_messages(mixed)]
+
+
+def test_a_batch_is_never_longer_than_a_worker_of_ours_makes_one():
+    numbers = range(1, 3 * wire.MAX_BATCH_CALLS)
+    batches = list(wire.parse_messages([call(number) for number in numbers]))
+    assert [*numbers] == [each.id for batch in batches for each in batch.calls]
+    assert {len(batch.calls) for batch in batches} <= {wire.MAX_BATCH_CALLS, wire.MAX_BATCH_CALLS - 1}
+
+
+@pytest.mark.parametrize("broken", [call(0), call(2, line=0), call(2)[:5], ["call"], [], None, "call"])
+def test_a_broken_call_among_others_is_refused(broken):
+    with pytest.raises(WireProtocolError):
+        list(wire.parse_messages([call(1), broken]))

@@ -152,7 +152,7 @@ class Together:
 def test_calls_of_a_batch_leave_in_one_message_and_are_answered_in_a_row_or_each_by_itself(host):
     async def program():
         together = Together(host.loop)
-        assert 1 == host.loop.send_together(together, 3, b"[1,2,3]")
+        assert [1, 2, 3] == host.loop.send_together([together] * 3, b"[1,2,3]")
         return await together.done
 
     host.say(["error", 3, "no"], ["results", 1, ["a", "b"]])
@@ -163,8 +163,8 @@ def test_calls_of_a_batch_leave_in_one_message_and_are_answered_in_a_row_or_each
 def test_late_results_of_calls_that_were_given_up_are_dropped(host):
     async def program():
         together = Together(host.loop)
-        first = host.loop.send_together(together, 2, b"[1,2]")
-        assert [True, True] == [host.loop.give_up(first), host.loop.give_up(first + 1)]
+        first, second = host.loop.send_together([together] * 2, b"[1,2]")
+        assert [True, True] == [host.loop.give_up(first), host.loop.give_up(second)]
         assert not host.loop.give_up(first)
         return await host.call(), together.taken
 
@@ -186,7 +186,7 @@ def test_a_batch_that_cannot_be_sent_whole_gives_up_what_has_left_and_leaves_the
     )
     complete(space, {}, 1000)
     batch = batches.Batch("codemode.batch", space)
-    encoded_together = batches._encoded_together
+    encoded_together = batches.encoded_together
     monkeypatch.setattr(batches, "_FIRST_CALLS", 2)
 
     def without_memory(calls):
@@ -196,7 +196,7 @@ def test_a_batch_that_cannot_be_sent_whole_gives_up_what_has_left_and_leaves_the
 
     async def program():
         calls = [space.t(n=n) for n in range(5)]
-        monkeypatch.setattr(batches, "_encoded_together", without_memory)
+        monkeypatch.setattr(batches, "encoded_together", without_memory)
         with pytest.raises(MemoryError):
             await batch(calls)
         with pytest.raises(asyncio.CancelledError):
