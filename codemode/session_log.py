@@ -227,7 +227,21 @@ class SessionLog:
         Raises:
             SessionOrderError: The event cannot stand here.
         """
-        self.append_dispatches(outer_call_id, ((type, sub_call_id, name, text),))
+        # As the next one does for several, without what that takes for one.
+        self._make_room()
+        state = self._state
+        accept = state.start_dispatch if type == DISPATCH_START else state.end_dispatch
+        accept(outer_call_id, outer_call_id, sub_call_id, name)
+        seq = state.next_seq or 0
+        state.next_seq = seq + 1
+        state.last_time = time_ms = max(state.last_time, self._clock())
+        self._write_lines(_DISPATCH_LINES[type] % (seq, time_ms, text), seq, 1, type)
+
+    def _make_room(self) -> None:
+        """Go on in a new file where this one has grown past its cap."""
+        assert self._file is not None, "a log that only writes has a file"
+        if self._rotate_at is not None and self._file.size >= self._rotate_at:
+            self._rotate(self._file)
 
     def append_dispatches(self, outer_call_id: str, drafts: Iterable[DispatchDraft]) -> None:
         """Add events of nested calls in one write; each as `append_dispatch` would.
@@ -239,10 +253,7 @@ class SessionLog:
         Raises:
             SessionOrderError: One of them cannot stand here; those before it are recorded.
         """
-        file = self._file
-        assert file is not None, "a log that only writes has a file"
-        if self._rotate_at is not None and file.size >= self._rotate_at:
-            self._rotate(file)
+        self._make_room()
         state = self._state
         time_ms = max(state.last_time, self._clock())
         first_seq = seq = state.next_seq or 0
@@ -257,7 +268,7 @@ class SessionLog:
             state.next_seq = seq
             state.last_time = time_ms
             if lines:
-                self._write_lines(first_seq, lines, DISPATCH_END)
+                self._write_lines(b"".join(lines), first_seq, len(lines), DISPATCH_END)
 
     def append_all(self, drafts: Iterable[Draft]) -> int:
         """Add events that happen together, in one write; the cheap way of `append` for the events of a turn.
@@ -274,10 +285,7 @@ class SessionLog:
             SessionOrderError: One of them has not the shape of its type, or cannot stand here; those before
                 it are recorded.
         """
-        file = self._file
-        assert file is not None, "a log that only writes has a file"
-        if self._rotate_at is not None and file.size >= self._rotate_at:
-            self._rotate(file)
+        self._make_room()
         state = self._state
         time_ms = max(state.last_time, self._clock())
         events: list[SessionEvent] = []
@@ -299,15 +307,16 @@ class SessionLog:
                 events.append(event)
         finally:
             if events:
-                self._write_lines(events[0]["seq"], list(map(_line, events)), events[-1]["type"])
+                text = b"".join(map(_line, events))
+                self._write_lines(text, events[0]["seq"], len(events), events[-1]["type"])
         return int(events[-1]["seq"])
 
-    def _write_lines(self, first_seq: int, lines: list[bytes], last_type: str) -> None:
+    def _write_lines(self, lines: bytes, first_seq: int, count: int, last_type: str) -> None:
         assert self._file is not None, "only a log with a file is written"
         try:
-            self._file.append(b"".join(lines))
+            self._file.append(lines)
         except OSError as error:
-            for seq in range(first_seq, first_seq + len(lines)):
+            for seq in range(first_seq, first_seq + count):
                 self._lose(seq, reason(error))
             return
         if self._sync == "event" or (self._sync == "turn" and last_type == "turn/end"):
@@ -518,7 +527,7 @@ class SessionLog:
             # The record that states the earlier loss comes first, and could not be written just now.
             self._lose(event["seq"], self._pending.reason)
             return
-        self._write_lines(event["seq"], [_line(event)], event["type"])
+        self._write_lines(_line(event), event["seq"], 1, event["type"])
 
     def _sync_file(self) -> None:
         assert self._file is not None, "only a log with a file is synced"

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 _CONTAINERS: Final = frozenset({values.FrozenDict, values.FrozenList})
 _NOT_IN_A_ROW: Final = _CONTAINERS | {HostFunctionError}
-_BATCH_START: Final = [wire.BATCH]
-_CALL_STARTS: Final = ([wire.CALL], _BATCH_START)
+_CALL_STARTS: Final = ([wire.CALL], [wire.BATCH])
 _RESULT: Final = b'["%b",%%d,%%b]' % wire.RESULT.encode()
 _RESULTS: Final = b'["%b",%%d,%%b]' % wire.RESULTS.encode()
 
@@ -115,11 +114,6 @@ def too_many_pending_message(call: wire.Call, limits: Limits) -> bytes:
 def makes_calls(messages: list[Any]) -> bool:
     """Return whether one of a frame's messages, which need not have been checked, is a call or a batch."""
     return any(type(message) is list and message[:1] in _CALL_STARTS for message in messages)
-
-
-def is_batch(message: Any) -> bool:
-    """Return whether a message that need not have been checked is a batch."""
-    return type(message) is list and message[:1] == _BATCH_START
 
 
 def require_bounded_arguments(messages: list[Any], limits: Limits) -> None:

@@ -22,7 +22,6 @@ import trio
 from sandbox import endings, values, wire
 from sandbox.answers import (
     error_message,
-    is_batch,
     makes_calls,
     messages_together,
     require_bounded_arguments,
@@ -389,18 +388,20 @@ class Run:
             return []
         return await trio.to_thread.run_sync(wire.decode_payload, payload)
 
-    def _begun(self, payload: bytes, messages: list[Any]) -> Iterator[wire.FromWorker]:
+    def _begun(self, payload: bytes, decoded: list[Any]) -> Iterator[wire.FromWorker]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
-        self._had_one_call = len(messages) == 1 and self.calls_seen > 0 and not is_batch(messages[0])
+        messages = wire.parse_messages(decoded)
+        only = messages[0] if type(messages) is list else None
+        self._had_one_call = only is not None and self.calls_seen > 0 and type(only) is not wire.Batch
         if self._had_one_call and not self._outgoing.is_sending:
             self._pace.exchange()
         else:
             self._pace.interrupt()
-        if makes_calls(messages):
+        if makes_calls(decoded) if only is None else isinstance(only, (wire.Call, wire.Batch)):
             self._charge(len(payload))
         if len(payload) > self.limits.max_call_bytes:
-            require_bounded_arguments(messages, self.limits)
-        return wire.parse_messages(messages)
+            require_bounded_arguments(decoded, self.limits)
+        return iter(messages)
 
     async def _size(self, value: JsonValue) -> int:
         if self._frame_bytes > _THREAD_DECODE_BYTES:
@@ -489,7 +490,7 @@ class Run:
                 self._answer(request, value)
         finally:
             del self._calls[request.id]
-            if not self._calls:
+            if self._over and not self._calls:
                 self._stuck_calls.end()
         if request.cut_off and not handed_over:
             hand_over()  # The call cut itself off: nothing can be waited for in this task any more.

@@ -243,19 +243,24 @@ def _decode_long(payload: bytes) -> JsonValue:
     return decode_in_slices(payload.decode("utf-8"))
 
 
-def parse_messages(messages: list[Any]) -> Iterator[FromWorker]:
-    """Rebuild a frame's messages, when each is asked for.
+def parse_messages(messages: list[Any]) -> list[FromWorker] | Iterator[FromWorker]:
+    """Rebuild a frame's messages: an only one at once, others when each is asked for.
 
     Calls that came together, and with nothing else, are a batch, whether or not the worker has said so.
 
     Raises:
-        WireProtocolError: When the next is not a message that a worker of ours sends.
+        WireProtocolError: One is not a message that a worker of ours sends.
     """
-    if len(messages) == 1 or not all(type(message) is list and message[:1] == _CALL for message in messages):
-        yield from map(parse_message, messages)
-        return
-    for start in range(0, len(messages), MAX_BATCH_CALLS):
-        yield Batch(list(map(_parse_call, messages[start : start + MAX_BATCH_CALLS])))
+    if len(messages) == 1:
+        return [parse_message(messages[0])]
+    if all(type(message) is list and message[:1] == _CALL for message in messages):
+        return _parse_together(messages)
+    return map(parse_message, messages)
+
+
+def _parse_together(calls: list[Any]) -> Iterator[Batch]:
+    for start in range(0, len(calls), MAX_BATCH_CALLS):
+        yield Batch(list(map(_parse_call, calls[start : start + MAX_BATCH_CALLS])))
 
 
 def parse_message(message: Any) -> FromWorker:
