@@ -6,7 +6,8 @@ Unit: seconds from asking for a worker to the first text its program prints, as 
 line to the program's first instruction, which reads the clock that both processes share, and which the text
 brings back. The ways take turns, so that what else the machine does hits all of them alike:
 
-    first instruction, locked
+    first instruction, locked, and with both walls
+                    as the next row; the second with the language wall as well, which compiles a program first
     locked          a parked worker behind the kernel wall
     unlocked        a parked worker without it (limits and deadlines only)
     the difference  of pairs of the two, see below
@@ -241,6 +242,7 @@ async def open_cases() -> AsyncIterator[dict[str, Case]]:
         open_test_sandbox(settings, language_wall=False) as locked,
         open_test_sandbox(settings, language_wall=False) as locked_too,
         open_test_sandbox(settings, language_wall=False, kernel_wall=False) as unlocked,
+        open_test_sandbox(settings) as both_walls,
     ):
         with open_plain_forker() as forker:
             difference, control = Pairs(locked, unlocked), Pairs(locked, locked_too)
@@ -253,6 +255,7 @@ async def open_cases() -> AsyncIterator[dict[str, Case]]:
 
             yield {
                 "first instruction, locked": case(lambda: first_instruction_seconds(locked)),
+                "first instruction, both walls": case(lambda: first_instruction_seconds(both_walls)),
                 "locked": case(lambda: first_text_seconds(locked)),
                 "unlocked": case(lambda: first_text_seconds(unlocked)),
                 "the difference": Case(lambda: difference.take(PAIRS)),
@@ -278,6 +281,7 @@ BENCHMARK = Benchmark(
             "isolation_cost/first instruction, locked",
             at_most=MAX_FIRST_INSTRUCTION_SECONDS,
         ),
+        Claim("first instruction, both walls", "isolation_cost/first instruction, both walls"),
         Claim("first text, parked worker", "isolation_cost/locked"),
         Claim(
             "isolation, per run",

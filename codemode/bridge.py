@@ -14,6 +14,7 @@ import trio
 from codemode.dispatch_events import DispatchEvents
 from codemode.lane import Abandoned, Lane, Ticket
 from codemode.receipts import SHORT_TEXT_BYTES, CallRecord, bounded_arguments
+from codemode.stages import result_of
 from codemode.waves import Waves
 from sandbox.vocabulary import HostCall, HostFunctionError, Namespace
 from tool_bindings.abort import AbortSignal
@@ -179,12 +180,7 @@ class Bridge:
             if not dispatch.prepare_nowait():
                 await dispatch.prepare()
             lane.started(ticket)
-            await dispatch.execute()
-            if signal.aborted:  # And the call may be cut off for it.
-                with trio.CancelScope(shield=True):
-                    result = await dispatch.finish()
-            else:
-                result = dispatch.finish_nowait() or await dispatch.finish()
+            result = await result_of(dispatch, signal)
             if not result.is_error:
                 # The program has its value; what happened is recorded while it goes on.
                 call.answer(result.value)

@@ -20,6 +20,7 @@ from codemode.helpers import Helpers
 from codemode.log_shaping import LogShaper
 from codemode.outcome import failure_text, success_content
 from sandbox.errors import SandboxError
+from sandbox.nursery import open_background_nursery
 from sandbox.vocabulary import ABSENT, Outcome, Program
 from tool_bindings.binding import BoundTool
 from tool_bindings.content import text_block
@@ -158,21 +159,19 @@ class RunCodeTool:
             request.program = self._program(source, request, self._bridge(request, None))
             request.started = self._sandbox.start(request.program, request.limits)
 
-    async def hear(self, request: RunRequest) -> bool:
-        """Hear what a program that was started says within a moment; return whether it is over by then."""
-        return request.started is not None and await self._sandbox.hear(
-            request.started, stop=request.stop, on_log=request.on_log, on_accepted=request.on_accepted
-        )
-
     async def _execute(self, arguments: Mapping[str, Any], context: ToolRunContext) -> Any:
         if not arguments["description"].strip():
             raise ValueError("description must say in a few words what the program is for")
         request = self._requests[context.call_id]
+        # An abort or a cancellation ends the run through `stop`, so that its logs and receipt are kept.
         unlink = context.abort.add_callback(lambda: request.stop.request(_reason(context.abort.reason)))
         try:
-            # An abort ends the run through `stop`, so that its logs and receipt are kept.
-            with trio.CancelScope(shield=True):
+            if await self._is_over_at_once(request):
                 outcome = await self._run(arguments["code"], request, context)
+            else:
+                async with open_background_nursery() as nursery:
+                    nursery.start_soon(_stop_when_cancelled, request.stop)
+                    outcome = await self._run(arguments["code"], request, context)
         finally:
             unlink()
         if outcome.failure is not None:
@@ -191,19 +190,26 @@ class RunCodeTool:
             return None
         return [*result.content, text_block(f"Hint: {outcome.hint}")]
 
+    async def _is_over_at_once(self, request: RunRequest) -> bool:
+        """Hear what a program that was started says within a moment; return whether it is over by then."""
+        return request.started is not None and await self._sandbox.hear(
+            request.started, stop=request.stop, on_log=request.on_log, on_accepted=request.on_accepted
+        )
+
     async def _run(self, source: str, request: RunRequest, context: ToolRunContext) -> Outcome:
-        if self.log_listeners:
-            async with trio.open_nursery() as nursery:
-                shaper = LogShaper(
-                    tuple(self.log_listeners),
-                    self._sink,
-                    nursery,
-                    max_waiting=self._max_parallel,
-                    session=self._session,
-                )
-                bridge = await self._run_bridged(source, request, shaper)
-        else:
-            bridge = await self._run_bridged(source, request, None)
+        with trio.CancelScope(shield=True):
+            if self.log_listeners:
+                async with trio.open_nursery() as nursery:
+                    shaper = LogShaper(
+                        tuple(self.log_listeners),
+                        self._sink,
+                        nursery,
+                        max_waiting=self._max_parallel,
+                        session=self._session,
+                    )
+                    bridge = await self._run_bridged(source, request, shaper)
+            else:
+                bridge = await self._run_bridged(source, request, None)
         for message in bridge.additional_contexts():
             context.defer_context(message)
         if request.outcome is None:
@@ -257,6 +263,14 @@ class RunCodeTool:
 
 def _render(_arguments: Mapping[str, Any], value: Mapping[str, Any]) -> list[dict[str, Any]]:
     return success_content(value["logs"], value.get("result", ABSENT))
+
+
+async def _stop_when_cancelled(stop: Stop) -> None:
+    """Turn a cancellation from outside into a stop: the run itself is shielded until it is quiet."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        stop.request("cancelled")
 
 
 def _reason(reason: object) -> str:

@@ -21,7 +21,6 @@ from codemode.settings import Settings
 from codemode.turn import Turn
 from sandbox.errors import SandboxError
 from sandbox.limits import LimitError
-from sandbox.nursery import open_background_nursery
 from sandbox.supervisor import Sandbox, Stop, open_sandbox
 from tool_bindings.annotated import DEFAULT_POLICY
 from tool_bindings.registry import RUN_CODE, ToolRegistry
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from tool_bindings.abort import AbortSignal
     from tool_bindings.annotated import ProjectionPolicy
     from tool_bindings.caller import Provenance
-    from tool_bindings.pipeline import Dispatch
     from tool_bindings.redaction import SecretMasker
     from tool_bindings.results import ToolResult
     from tool_bindings.spill import SpillStore
@@ -229,23 +227,12 @@ class CodeService:
             self._run_code.start(request, arguments["code"])
         try:
             await dispatch.prepare()
-            if not dispatch.abort.aborted and await self._run_code.hear(request):
-                # Nobody need be ready to end it from outside any more.
-                result = await self._conclude(dispatch, turn)
-            else:
-                async with open_background_nursery() as nursery:
-                    nursery.start_soon(_stop_when_cancelled, request.stop)
-                    result = await self._conclude(dispatch, turn)
+            await dispatch.execute()
+            turn.begin()
+            result = await dispatch.finish()
+            turn.annotate(dispatch, result)
         finally:
             turn.end(result)
-        return result
-
-    @staticmethod
-    async def _conclude(dispatch: Dispatch, turn: Turn) -> ToolResult:
-        await dispatch.execute()
-        turn.begin()
-        result = await dispatch.finish()
-        turn.annotate(dispatch, result)
         return result
 
     @staticmethod
@@ -472,11 +459,3 @@ def _require_trio() -> None:
             "open_service needs trio: start your program with trio.run(main); inside asyncio,"
             " `await asyncio.to_thread(trio.run, main)` runs one beside it"
         ) from None
-
-
-async def _stop_when_cancelled(stop: Stop) -> None:
-    """Turn a cancellation from outside into a stop: the run itself is shielded until it is quiet."""
-    try:
-        await trio.sleep_forever()
-    finally:
-        stop.request("cancelled")

@@ -227,21 +227,11 @@ class SessionLog:
         Raises:
             SessionOrderError: The event cannot stand here.
         """
-        # As the next one does for several, without what that takes for one.
         self._make_room()
-        state = self._state
-        accept = state.start_dispatch if type == DISPATCH_START else state.end_dispatch
-        accept(outer_call_id, outer_call_id, sub_call_id, name)
-        seq = state.next_seq or 0
-        state.next_seq = seq + 1
-        state.last_time = time_ms = max(state.last_time, self._clock())
-        self._write_lines(_DISPATCH_LINES[type] % (seq, time_ms, text), seq, 1, type)
-
-    def _make_room(self) -> None:
-        """Go on in a new file where this one has grown past its cap."""
-        assert self._file is not None, "a log that only writes has a file"
-        if self._rotate_at is not None and self._file.size >= self._rotate_at:
-            self._rotate(self._file)
+        seq, time_ms = self._state.next_seq or 0, max(self._state.last_time, self._clock())
+        line = self._accepted_line(outer_call_id, (type, sub_call_id, name, text), seq, time_ms)
+        self._state.next_seq, self._state.last_time = seq + 1, time_ms
+        self._write_lines(line, seq, 1, type)
 
     def append_dispatches(self, outer_call_id: str, drafts: Iterable[DispatchDraft]) -> None:
         """Add events of nested calls in one write; each as `append_dispatch` would.
@@ -259,16 +249,31 @@ class SessionLog:
         first_seq = seq = state.next_seq or 0
         lines: list[bytes] = []
         try:
-            for type_, sub_call_id, name, text in drafts:
-                accept = state.start_dispatch if type_ == DISPATCH_START else state.end_dispatch
-                accept(outer_call_id, outer_call_id, sub_call_id, name)
-                lines.append(_DISPATCH_LINES[type_] % (seq, time_ms, text))
+            for draft in drafts:
+                lines.append(self._accepted_line(outer_call_id, draft, seq, time_ms))
                 seq += 1
         finally:
             state.next_seq = seq
             state.last_time = time_ms
             if lines:
                 self._write_lines(b"".join(lines), first_seq, len(lines), DISPATCH_END)
+
+    def _accepted_line(self, outer_call_id: str, draft: DispatchDraft, seq: int, time_ms: int) -> bytes:
+        """Take an event of a nested call into the state, and return its line.
+
+        Raises:
+            SessionOrderError: It cannot stand here.
+        """
+        type_, sub_call_id, name, text = draft
+        accept = self._state.start_dispatch if type_ == DISPATCH_START else self._state.end_dispatch
+        accept(outer_call_id, outer_call_id, sub_call_id, name)
+        return _DISPATCH_LINES[type_] % (seq, time_ms, text)
+
+    def _make_room(self) -> None:
+        """Go on in a new file where this one has grown past its cap."""
+        assert self._file is not None, "a log that only writes has a file"
+        if self._rotate_at is not None and self._file.size >= self._rotate_at:
+            self._rotate(self._file)
 
     def append_all(self, drafts: Iterable[Draft]) -> int:
         """Add events that happen together, in one write; the cheap way of `append` for the events of a turn.

@@ -1,4 +1,4 @@
-"""The calls of a batch, in waves: as many as may overlap start together, then their bodies run one by one.
+"""Calls that came together, in waves: as many as may overlap start at once, then their bodies run one by one.
 
 A wave is served where it was read, stage by stage, without a task and a place in the lane for each call. What
 goes through without waiting is over when the next wave starts; its ends and the next starts share a write to
@@ -16,10 +16,9 @@ import contextvars
 import time
 from typing import TYPE_CHECKING, Final
 
-import trio
-
 from codemode.dispatch_events import NestedCall
 from codemode.receipts import SHORT_TEXT_BYTES, bounded_arguments
+from codemode.stages import result_of
 from sandbox.handover import Begun
 from sandbox.vocabulary import HostCall, HostFunctionError, Step
 from tool_bindings.abort import AbortSignal
@@ -62,7 +61,7 @@ class _Member(NestedCall):
 
 
 class Waves:
-    """Serves the batches of one run.
+    """Serves the calls of one run that came together.
 
     Args:
         registry: What the calls are dispatched through.
@@ -195,13 +194,7 @@ class Waves:
             dispatch = member.dispatch = self._begin(member.call, member.record, signal)
             if not dispatch.prepare_nowait():
                 await dispatch.prepare()
-            await dispatch.execute()
-            if signal.aborted:  # And the call may be cut off for it.
-                with trio.CancelScope(shield=True):
-                    result = await dispatch.finish()
-            else:
-                result = dispatch.finish_nowait() or await dispatch.finish()
-            member.result = result
+            result = member.result = await result_of(dispatch, signal)
             if member.ticket is not None and not result.is_error:
                 member.call.answer(result.value)
             self._commit(member.record, dispatch, result, member.number)

@@ -1,4 +1,4 @@
-"""The batch that a run is busy with: calls that came in one message, and how far they are.
+"""The batch that a run is busy with: calls that came together, and how far they are.
 
 Knows: what is left of it, who answers several calls together, in whose task it is served.
 Does not know: what answers calls, how a reader is replaced.

@@ -1,4 +1,4 @@
-"""Keeps the worker of the only run on the core of the task that serves it.
+"""Keeps the worker of the only run on the core of the task that serves it, or off it while both are busy.
 
 A program that awaits one call after the other and its host take turns: while one works the other sleeps. On
 one core the turn passes in some 10 us; waking another core takes ten times as long on common machines. With

@@ -1,6 +1,7 @@
 """Keeps workers parked, hands one to each run in order, and heals a fork server that died.
 
-Knows: how many workers are wanted and who waits for one. Does not know: programs, frames.
+Knows: how many workers are wanted, who waits for one, whether a core can be spared.
+Does not know: programs, frames.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ class WorkerPool:
         it would cost the next run more than it saves the one after."""
         self._is_warming_due = False
         self._was_core_idle = False
-        """Whether there was a core without work when no run was under way and nothing was made ahead."""
+        """Whether a core had nothing to do when chores were last due, a moment after a program was sent or
+        ended. Not asked when a run begins: that would take a third of what it is good for."""
         self._leaving: list[Worker] = []
         """Workers that were killed and have yet to be seen to their end."""
         self._last_offer: Offer | None = None
@@ -113,14 +115,8 @@ class WorkerPool:
         self._parked.append(worker)
         self._refill()
 
-    def has_parked(self, budget: WorkerBudget, offer: Offer) -> bool:
-        """Return whether a worker is parked that can have such a run, as far as is known."""
-        return budget.memory_bytes == self._budget.memory_bytes and any(
-            _fits(worker, offer) for worker in self._parked
-        )
-
     def rouse(self) -> None:
-        """Have the worker that is probably taken next get going, while a core has nothing else to do.
+        """Have the worker that is probably taken next get going, if a core had nothing else to do lately.
 
         It stays parked.
         """
@@ -138,8 +134,6 @@ class WorkerPool:
         # A bound given at birth; the CPU bound is metered by the host as well and need not differ.
         if self._closed or budget.memory_bytes != self._budget.memory_bytes:
             return None
-        self._steady_offer = offer if offer is self._last_offer else None
-        self._last_offer = offer
         for worker in tuple(self._parked):
             if not _fits(worker, offer):
                 continue
@@ -148,6 +142,11 @@ class WorkerPool:
                 return worker
             self.drop(worker)
         return None
+
+    def note_offer(self, offer: Offer) -> None:
+        """Take note of what a program finds, once for each that is sent: the next probably finds it, too."""
+        self._steady_offer = offer if offer is self._last_offer else None
+        self._last_offer = offer
 
     def replace_soon(self) -> None:
         """Have a worker prepared in place of one that was taken. To be called when that has its program."""

@@ -390,8 +390,7 @@ class Run:
 
     def _begun(self, payload: bytes, decoded: list[Any]) -> Iterator[wire.FromWorker]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
-        messages = wire.parse_messages(decoded)
-        only = messages[0] if type(messages) is list else None
+        only = wire.parse_message(decoded[0]) if len(decoded) == 1 else None
         self._had_one_call = only is not None and self.calls_seen > 0 and type(only) is not wire.Batch
         if self._had_one_call and not self._outgoing.is_sending:
             self._pace.exchange()
@@ -401,7 +400,7 @@ class Run:
             self._charge(len(payload))
         if len(payload) > self.limits.max_call_bytes:
             require_bounded_arguments(decoded, self.limits)
-        return iter(messages)
+        return wire.parse_messages(decoded) if only is None else iter((only,))
 
     async def _size(self, value: JsonValue) -> int:
         if self._frame_bytes > _THREAD_DECODE_BYTES:

@@ -55,7 +55,7 @@ class SandboxStatistics(NamedTuple):
 class Started:
     """A program that was sent to a worker before its run began; see `Sandbox.start`."""
 
-    __slots__ = ("limits", "program", "run", "unsent", "worker")
+    __slots__ = ("limits", "program", "run", "stop", "unsent", "worker")
 
     def __init__(self, worker: Worker, unsent: memoryview, program: Program, limits: Limits) -> None:
         self.worker: Worker | None = worker
@@ -65,7 +65,9 @@ class Started:
         self.program = program
         self.limits = limits
         self.run: Run | None = None
-        """Where it has been heard already; see `Sandbox.hear`."""
+        """Once it has been heard; see `Sandbox.hear`."""
+        self.stop: Stop | None = None
+        """What ends it from outside, likewise."""
 
 
 class Sandbox:
@@ -129,7 +131,11 @@ class Sandbox:
         if worker is None:
             return None
         self._slots.acquire_nowait()
-        return self._send(worker, offer, program, limits, at_once=at_once)
+        try:
+            return self._send(worker, offer, program, limits, at_once=at_once)
+        except BaseException:
+            self._slots.release()
+            raise
 
     async def hear(
         self,
@@ -141,16 +147,18 @@ class Sandbox:
     ) -> bool:
         """Hear what a program says within a moment, and return whether it is over by then.
 
-        Most short programs are; for the others a caller can then get ready to wait. To be followed by `run`,
-        with the same arguments. No call of the program is made before that, and it can still be given up.
+        Most short programs are; for the others a caller can then get ready to wait. Once, to be followed by
+        `run`. No call of the program is made before that, and it can still be given up.
 
         Args:
             started: What `start` returned.
-            stop: As for `run`.
-            on_log: As for `run`.
-            on_accepted: As for `run`.
+            stop: As for `run`, which goes on with this one.
+            on_log: As for `run`, likewise.
+            on_accepted: As for `run`, which does not call it then.
         """
         assert started.worker is not None, "it is neither run nor given up yet"
+        assert started.run is None, "what is heard is heard once"
+        started.stop = stop
         run = started.run = self._make_run(started, started.worker, stop, on_log)
         # A moment, which nobody need cut short: a program must not be left half heard.
         with trio.CancelScope(shield=True):
@@ -187,7 +195,8 @@ class Sandbox:
             on_log: Gets printed text as it arrives, in pieces.
             on_accepted: Called once, when the program has been sent to its worker, or has to wait for one:
                 what only has to be done before the first call, while the worker has its own things to do.
-            started: What `start` returned for this program and these limits.
+            started: What `start` returned for this program and these limits. When it has been heard, `stop`,
+                `on_log` and `on_accepted` are those it was heard with.
 
         Returns:
             How the run ended; what the program did wrong is its `failure`.
@@ -210,13 +219,17 @@ class Sandbox:
                     f"{self._queued} runs are waiting for a worker already;"
                     f" the limit is max_queued_runs={self._settings.max_queued_runs}"
                 )
+        elif started.stop is not None:
+            stop = started.stop
         stop = stop or Stop()
         self._stops.add(stop)
         try:
-            if started is None and self._slots.value:
+            if started is None:
                 # Without a trip through the scheduler, which takes as long as all else before it is sent.
                 await trio.lowlevel.checkpoint_if_cancelled()
-                if not stop.requested:
+                if stop.requested:
+                    return _unstarted(Failure("abort", stop.reason))
+                if self._slots.value:
                     started = self._start(program, limits, at_once=True)
             if started is None:
                 if on_accepted is not None:
@@ -268,17 +281,22 @@ class Sandbox:
         for other in self._workers:
             other.placement.let_go()
         self._workers.add(worker)
-        steps_aside = not at_once and self._is_alone()
-        unsent = worker.send_program(offer, run_message(program, limits), steps_aside=steps_aside)
+        try:
+            steps_aside = not at_once and self._is_alone()
+            unsent = worker.send_program(offer, run_message(program, limits), steps_aside=steps_aside)
+        except BaseException:
+            self._workers.remove(worker)
+            self._pool.drop(worker)
+            raise
+        self._pool.note_offer(offer)
         self._pool.replace_soon()
         return Started(worker, unsent, program, limits)
 
     async def _wait_slot(self, stop: Stop) -> bool:
         """Wait in line for the right to run; returns False when the run was stopped first."""
         if self._slots.value:
-            if not stop.requested:
-                self._slots.acquire_nowait()
-            return not stop.requested
+            self._slots.acquire_nowait()
+            return True
         self._queued += 1
         try:
             with trio.CancelScope() as waiting:

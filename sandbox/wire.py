@@ -45,7 +45,6 @@ ERROR: Final = "error"
 READY: Final = "ready"
 CALL: Final = "call"
 BATCH: Final = "batch"
-_CALL: Final = [CALL]
 CANCEL: Final = "cancel"
 LOG: Final = "log"
 DONE: Final = "done"
@@ -94,7 +93,7 @@ class Call(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The program makes many calls at a time."""
+    """The program makes several calls at a time. Only if the worker says so are their numbers in a row."""
 
     calls: list[Call]
 
@@ -243,17 +242,15 @@ def _decode_long(payload: bytes) -> JsonValue:
     return decode_in_slices(payload.decode("utf-8"))
 
 
-def parse_messages(messages: list[Any]) -> list[FromWorker] | Iterator[FromWorker]:
-    """Rebuild a frame's messages: an only one at once, others when each is asked for.
+def parse_messages(messages: list[Any]) -> Iterator[FromWorker]:
+    """Rebuild the messages of a frame, when each is asked for.
 
     Calls that came together, and with nothing else, are a batch, whether or not the worker has said so.
 
     Raises:
-        WireProtocolError: One is not a message that a worker of ours sends.
+        WireProtocolError: The next one is not a message that a worker of ours sends.
     """
-    if len(messages) == 1:
-        return [parse_message(messages[0])]
-    if all(type(message) is list and message[:1] == _CALL for message in messages):
+    if len(messages) > 1 and all(type(message) is list and message[:1] == [CALL] for message in messages):
         return _parse_together(messages)
     return map(parse_message, messages)
 

@@ -144,11 +144,11 @@ class Worker:
 
     def rouse(self) -> None:
         """Tell it that a program will come within a moment, on a core that this thread does not need."""
-        if self.placement.step_aside():
+        if self.alive() and self.placement.step_aside():
             try:
                 self.socket.send(_ROUSE)
             except OSError:
-                pass  # It is gone, which whoever takes it finds out.
+                pass  # It is gone, which whoever takes it finds out, or has not heard what was said before.
 
     def send_program(self, offer: Offer, message: bytes, *, steps_aside: bool) -> memoryview:
         """Send the program, as far as it can be sent without waiting; return what is left to send.

@@ -2,16 +2,15 @@
 
 A call of a batch has no future and no task of its own, unless somebody awaits it beside the batch.
 
-Knows: pending calls, how many go into a message. Does not know: what a call does.
+Knows: pending calls, and what each of them gave. Does not know: what a call does.
 """
 # ruff: noqa: SLF001  # as in `namespaces`: what is in a program's hands keeps everything behind an underscore
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from sandbox import wire
 from sandbox.facades.appearance import renamed
 from sandbox.worker.namespaces import (
     BATCH,
@@ -21,15 +20,13 @@ from sandbox.worker.namespaces import (
     PendingCall,
     encoded_together,
     fail,
+    in_messages,
     program_line,
     start,
 )
 
 if TYPE_CHECKING:
     from sandbox.worker.loop import WireLoop
-
-_FIRST_CALLS: Final = 32
-"""Calls in the first message of several. Arbitrary: so few that the supervisor begins soon."""
 
 
 def add_batch(namespace: HostNamespace, target: HostNamespace) -> None:
@@ -132,14 +129,9 @@ class Batch:
         # The same call may be there twice.
         new = list(dict.fromkeys(call for call in pending if call._is_new()))
         answers = Answers(loop)
-        begin, size = 0, _FIRST_CALLS
         try:
-            while begin < len(new):
-                if begin:
-                    # The supervisor begins with these while the others are being written.
-                    loop.flush()
-                answers.send(new[begin : begin + size])
-                begin, size = begin + size, wire.MAX_BATCH_CALLS
+            for some in in_messages(new, loop):
+                answers.send(some)
             await answers.wait()
             return [
                 await _end(call, answers.errors) if call._value is NO_VALUE else call._value

@@ -123,11 +123,11 @@ class Channel:
         return messages
 
     def has_heard(self) -> bool:
-        """Return whether something has come."""
-        return bool(self._poll.poll(0))
+        """Return whether something has come that has not been read."""
+        return self._start < self._end or self._long is not None or bool(self._poll.poll(0))
 
     def look(self, seconds: float) -> bool:
-        """Look for a message so long, without sleeping; return whether something has come."""
+        """Look so long, without sleeping, for more than has been received; return whether it has come."""
         until = perf_counter() + seconds
         while perf_counter() < until:
             if self._poll.poll(0):

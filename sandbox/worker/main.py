@@ -78,15 +78,18 @@ def _serve_program(channel: Channel, language: ModuleType) -> bytes:
     """
     stage: Stage | None = None
     while True:
-        # Both at once, or the program long after the rest.
-        for name, body in channel.receive(None):
+        # All at once, or the program long after the rest.
+        messages = channel.receive(None)
+        for number, (name, body) in enumerate(messages, 1):
             if name == wire.WARM:
                 touch_pages(language)
             elif name == wire.PREPARE:
                 stage = Stage(channel, body, language)
             elif name == wire.ROUSE:
-                rehearse(language, stage, channel.has_heard)
-                channel.look(_ROUSED_SECONDS)
+                if number == len(messages):
+                    rehearse(language, stage, channel.has_heard)
+                    if not channel.has_heard():
+                        channel.look(_ROUSED_SECONDS)
             else:
                 assert stage is not None, "the supervisor prepares first"
                 return stage.run(body)

@@ -9,12 +9,11 @@ Knows: the shapes a program sees. Does not know: what a member does.
 from __future__ import annotations
 
 import difflib
-import itertools
 import sys
 from collections import ChainMap
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from sandbox import values
+from sandbox import values, wire
 from sandbox.facades.appearance import named, renamed
 from sandbox.preflight.spaces import Space
 from sandbox.values import NotJsonError
@@ -170,8 +169,7 @@ def start_together(awaitables: tuple[object, ...]) -> list[Any] | None:
 def _send_all(calls: list[PendingCall]) -> None:
     loop = calls[0]._function._loop
     # The same call may be there twice.
-    left = filter(_is_unsent, dict.fromkeys(calls))
-    while some := list(itertools.islice(left, _CALLS_PER_FRAME)):
+    for some in in_messages(list(filter(_is_unsent, dict.fromkeys(calls))), loop):
         futures: Any = [call._future for call in some]
         text = encoded_together(some) if len(some) > 1 else None
         if text is not None:
@@ -183,9 +181,16 @@ def _send_all(calls: list[PendingCall]) -> None:
         for call in some:
             call._function._unstarted.pop(call, None)
             call._arguments = None
-        if len(some) == _CALLS_PER_FRAME:
-            # The supervisor begins with these while the others are being written.
+
+
+def in_messages(calls: list[PendingCall], loop: WireLoop) -> Iterator[list[PendingCall]]:
+    """Cut calls into what is sent at a time: the supervisor begins with some while others are written."""
+    begin, size = 0, _FIRST_CALLS
+    while begin < len(calls):
+        if begin:
             loop.flush()
+        yield calls[begin : begin + size]
+        begin, size = begin + size, wire.MAX_BATCH_CALLS
 
 
 def _is_unsent(call: PendingCall) -> bool:
@@ -304,9 +309,8 @@ class HostFunction:
         return encoded
 
 
-_CALLS_PER_FRAME: Final = 32
-"""Of many calls made together. Arbitrary: enough for a frame to cost little, few enough to begin soon."""
-
+_FIRST_CALLS: Final = 32
+"""Calls in the first message of several. Arbitrary: so few that the supervisor begins soon."""
 _MAX_UNSTARTED: Final = 256
 """Calls remembered for the "was never awaited" hint; a program may make millions. Arbitrary."""
 

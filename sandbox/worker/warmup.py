@@ -1,4 +1,4 @@
-"""Runs before the first run: what a program's run would find cold, somebody has been through already.
+"""Runs before the run: what a program's run would find cold, somebody has been through already.
 
 The fork server runs a program of many kinds, once, so that everything made at first use is made, and
 shared by all workers. A forked process then still pays a page fault for each page it writes to, some

@@ -13,6 +13,7 @@ import trio.testing
 
 from codemode import ABSENT, AbortSignal, SessionLog, Settings, SettingsError, open_service
 from codemode.errors import ServiceClosedError
+from sandbox.supervisor import Sandbox
 from tool_bindings import Accept, Ask, Block, Deny, Output, ToolDefinition, ToolRegistry, text_block
 from tool_bindings.redaction import SecretMasker
 from tool_bindings.spill import SpillStore
@@ -122,6 +123,32 @@ async def test_an_abort_ends_the_run_stops_its_calls_and_keeps_the_logs(registry
     (outcome,) = outcomes
     assert ("abort", "enough", ["before"]) == (outcome.failure.kind, outcome.failure.message, outcome.logs)
     assert ["failed"] == [call.status for call in outcome.calls]
+
+
+async def test_an_abort_while_a_short_program_is_heard_keeps_what_it_printed(registry):
+    signal = AbortSignal()
+    async with open_service(registry) as service:
+        outcome = await service.run_code(
+            "print('heard')\nreturn 1", abort=signal, on_log=lambda _: signal.abort("enough")
+        )
+    assert ("abort", "enough", ["heard"]) == (outcome.failure.kind, outcome.failure.message, outcome.logs)
+
+
+async def test_a_worker_is_roused_while_the_host_gets_a_run_ready(registry, monkeypatch):
+    happened = []
+    for name in ("rouse", "start", "hear"):
+        method = getattr(Sandbox, name)
+
+        def noting(*arguments, name=name, method=method, **options):
+            happened.append(name)
+            return method(*arguments, **options)
+
+        monkeypatch.setattr(Sandbox, name, noting)
+    async with open_service(registry) as service:
+        while not service.statistics().parked:  # noqa: ASYNC110  # nobody tells us
+            await trio.sleep(0.005)
+        await service.run_code("return 1")
+    assert ["rouse", "start", "hear"] == happened
 
 
 async def test_stopping_by_run_id_is_an_abort(registry):

@@ -1,4 +1,4 @@
-"""The calls of a batch: the same calls, events and receipts as one by one, however they are served."""
+"""Calls that came together: the same calls, events and receipts as one by one, however they are served."""
 
 from __future__ import annotations
 
@@ -101,6 +101,11 @@ def batch(*calls, way="batch"):
     return (
         "import asyncio\n"
         "async def one(call):\n    return await call\n"
+        "async def kept(call):\n"
+        "    try:\n        return await call\n    except ToolCallError as error:\n        return error\n"
+        "async def group(calls):\n    async with asyncio.TaskGroup() as tasks:\n"
+        "        tasks = [tasks.create_task(kept(call)) for call in calls]\n"
+        "    return [task.result() for task in tasks]\n"
         f"calls = [{', '.join(calls)}]\n"
         "return [['error', r.toolName, str(r)] if isinstance(r, ToolCallError) else r"
         f" for r in await {WAYS[way]}]"
@@ -110,6 +115,7 @@ def batch(*calls, way="batch"):
 WAYS = {
     "batch": "codemode.batch(calls)",
     "gather": "asyncio.gather(*calls, return_exceptions=True)",
+    "group": "group(calls)",
     "tasks": "asyncio.gather(*[asyncio.create_task(one(c)) for c in calls], return_exceptions=True)",
 }
 """Of making calls at the same time; served alike, whether or not they leave in one message."""
@@ -240,13 +246,16 @@ async def test_policies_see_every_call_of_a_batch(registry, ran, way):
     assert ([*range(5)], [0, 1, 2, 4]) == (seen, ran)
 
 
-async def test_a_policy_that_a_body_registers_is_asked_for_the_calls_after_it(registry):
+@TOGETHER
+async def test_a_policy_that_a_body_registers_is_asked_for_the_calls_after_it(registry, way):
     async def forbid(arguments, context):
         registry.on_pre_execute(lambda call, proceed: Deny("from now on"))
 
     registry.register(ToolDefinition("forbid", "Forbid.", NOTHING, Output({}), forbid, concurrency_safe=True))
     async with open_service(registry) as service:
-        outcome = await service.run_code(batch("tools.note(n=0)", "tools.forbid()", "tools.note(n=2)"))
+        outcome = await service.run_code(
+            batch("tools.note(n=0)", "tools.forbid()", "tools.note(n=2)", way=way)
+        )
     assert [0, None, ["error", "note", "from now on"]] == outcome.result
 
 
@@ -291,8 +300,9 @@ async def test_a_batch_may_have_any_number_of_calls(registry, ran, count):
     assert {"succeeded"} == {call.status for call in outcome.calls}
 
 
-async def test_a_batch_ends_at_the_limit_of_calls_with_what_ran_on_the_receipt(registry, ran, tmp_path):
-    source = "await codemode.batch([tools.note(n=i) for i in range(500)])"
+@TOGETHER
+async def test_a_batch_ends_at_the_limit_of_calls_with_what_ran_on_the_receipt(registry, ran, tmp_path, way):
+    source = batch("*[tools.note(n=i) for i in range(500)]", way=way)
     with SessionLog.open(tmp_path / "a") as log:
         async with open_service(registry, session_log=log) as service:
             outcome = await service.run_code(source, max_calls=203)
@@ -377,8 +387,9 @@ async def test_a_call_of_a_batch_may_be_awaited_elsewhere_meanwhile_and_again(re
     assert [1, 3] == sorted(ran)
 
 
+@TOGETHER
 @pytest.mark.parametrize("waits", [False, True])
-async def test_a_stop_in_the_middle_of_a_wave_ends_what_has_started(registry, ran, tmp_path, waits):
+async def test_a_stop_in_the_middle_of_a_wave_ends_what_has_started(registry, ran, tmp_path, waits, way):
     with SessionLog.open(tmp_path / "a") as log:
         async with open_service(registry, session_log=log) as service:
 
@@ -391,7 +402,9 @@ async def test_a_stop_in_the_middle_of_a_wave_ends_what_has_started(registry, ra
                 ToolDefinition("stop", "Stop.", NOTHING, Output({}), stop, concurrency_safe=True)
             )
             outcome = await service.run_code(
-                batch("tools.note(n=0)", "tools.stop()", *(f"tools.note(n={n})" for n in range(2, 30)))
+                batch(
+                    "tools.note(n=0)", "tools.stop()", *(f"tools.note(n={n})" for n in range(2, 30)), way=way
+                )
             )
         events = [event for event in log.events() if event["type"].startswith("tool/code-dispatch")]
     assert "abort" == outcome.failure.kind

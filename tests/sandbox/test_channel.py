@@ -193,6 +193,15 @@ def test_a_channel_looks_once_without_taking_anything(ends):
     assert not channel.has_heard()
 
 
+@pytest.mark.parametrize("received", [7, 40])
+def test_what_was_received_with_something_else_has_been_heard(ends, received):
+    channel, theirs = ends
+    two = framed(["result", 1, "a"]) + framed(["result", 2, "b"])
+    theirs.sendall(two[: len(two) - received])
+    channel._start, channel._end = 0, channel._receive_into(channel._space)
+    assert channel.has_heard()
+
+
 def test_a_worker_sleeps_when_it_has_looked_long_enough(ends, monkeypatch):
     channel, theirs = ends
     theirs.sendall(framed(["pace", 200], ["result", 1, "a"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import signal
 from collections import deque
 
@@ -9,7 +11,9 @@ import processes
 import psutil
 import pytest
 import trio
+import trio.testing
 
+from sandbox import placement
 from sandbox import pool as pool_module
 from sandbox import run as run_module
 from sandbox.errors import ClosedSandboxError
@@ -75,6 +79,14 @@ async def test_what_the_last_two_runs_offered_is_told_and_a_single_run_decides_n
             await sandbox.run(program("return 1", *members))
             await eventually(lambda: sandbox.statistics().parked == 1)
             assert [None] == [worker.offer for worker in sandbox._pool._parked]
+
+
+async def test_a_single_run_decides_nothing_though_it_found_no_worker_parked():
+    async with sandbox_of(parked=0) as sandbox:
+        for _ in range(2):
+            assert 1 == (await sandbox.run(program("return 1", "a"))).value
+            # The first has made two attempts to get a worker.
+            assert [None, sandbox._offers[0]][_] is sandbox._pool._steady_offer
 
 
 async def test_what_programs_find_in_turns_is_recognised_and_not_kept_without_end():
@@ -262,7 +274,8 @@ async def test_a_short_program_is_over_when_it_has_been_heard(monkeypatch, sourc
         with trio.CancelScope() as cancelled:
             cancelled.cancel()
             assert await sandbox.hear(started, **options)
-        outcome = await sandbox.run(begun, started=started, **options)
+        # What it was heard with is what it goes on with.
+        outcome = await sandbox.run(begun, started=started)
         statistics = sandbox.statistics()
     assert (expected.failure, expected.value, expected.logs) == (outcome.failure, outcome.value, outcome.logs)
     assert list(expected.logs) == [text.rstrip("\n") for text in heard]
@@ -287,6 +300,43 @@ async def test_a_program_that_calls_is_heard_up_to_its_first_call_and_no_further
         assert [{"n": 1}] == calls
 
 
+async def test_a_program_that_was_heard_is_ended_by_what_it_was_heard_with():
+    async with sandbox_of() as sandbox:
+        await parked(sandbox)
+        endless, stop = program("print('on')\nwhile True: pass"), Stop()
+        started = sandbox.start(endless, LIMITS)
+        (worker,) = sandbox._workers
+        await trio.lowlevel.wait_readable(worker.socket)
+        heard = []
+        assert not await sandbox.hear(started, stop=stop, on_log=heard.append)
+        async with trio.open_nursery() as nursery:
+
+            @nursery.start_soon
+            async def run():
+                outcome = await sandbox.run(endless, started=started)
+                assert ("abort", "enough") == (outcome.failure.kind, outcome.failure.message)
+
+            await trio.testing.wait_all_tasks_blocked()
+            stop.request("enough")
+    assert ["on\n"] == heard
+
+
+async def test_what_cannot_be_sent_leaves_nothing_behind(monkeypatch):
+    def without_memory(*_args, **_options):
+        raise MemoryError
+
+    async with sandbox_of() as sandbox:
+        worker = await parked(sandbox)
+        monkeypatch.setattr(Worker, "send_program", without_memory)
+        with pytest.raises(MemoryError):
+            sandbox.start(program("return 1"), LIMITS)
+        monkeypatch.undo()
+        await eventually(lambda: worker.exit_status == -signal.SIGKILL)
+        assert set() == sandbox._workers
+        assert 1 == (await sandbox.run(program("return 1"))).value
+        assert sandbox._settings.max_concurrent_runs == sandbox._slots.value
+
+
 async def test_a_program_that_was_heard_can_be_given_up():
     async with sandbox_of() as sandbox:
         for source in ("return 1", "while True: pass"):
@@ -300,6 +350,11 @@ async def test_a_program_that_was_heard_can_be_given_up():
 
 
 # ---- workers that are told that a program will come
+
+
+TWO_CORES = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="with one core there is none to rouse a worker on"
+)
 
 
 def idle(sandbox, monkeypatch, *, is_idle=True):
@@ -324,6 +379,7 @@ async def test_a_worker_that_was_roused_stays_parked_and_runs_programs_as_any_ot
     assert (("said",), {"n": 1}) == (outcome.logs, outcome.value)
 
 
+@TWO_CORES
 async def test_a_worker_that_was_roused_for_nothing_sleeps_again(monkeypatch):
     async with sandbox_of() as sandbox:
         worker = await parked(sandbox)
@@ -337,17 +393,17 @@ async def test_a_worker_that_was_roused_for_nothing_sleeps_again(monkeypatch):
         assert 1 == (await sandbox.run(program("return 1"))).value
 
 
-BUSY = ["no core is idle", "workers are scarce", "another program runs", "none is parked"]
-
-
-@pytest.mark.parametrize("why", BUSY)
-async def test_nobody_is_roused_where_that_would_take_something_from_others(monkeypatch, why):
+@pytest.mark.parametrize(
+    "why", [None, "no core is idle", "workers are scarce", "another program runs", "none is parked"]
+)
+async def test_a_worker_is_roused_unless_that_would_take_something_from_others(monkeypatch, why):
     roused = []
-    monkeypatch.setattr(Worker, "rouse", roused.append)
     async with sandbox_of(parked=2) as sandbox:
         await eventually(lambda: sandbox.statistics().parked == 2)
         pool = sandbox._pool
         idle(sandbox, monkeypatch, is_idle=why != "no core is idle")
+        for worker in pool._parked:
+            monkeypatch.setattr(worker, "rouse", functools.partial(roused.append, worker))
         if why == "workers are scarce":
             pool._scarce_until = trio.current_time() + 1000
         if why == "another program runs":
@@ -355,20 +411,25 @@ async def test_nobody_is_roused_where_that_would_take_something_from_others(monk
         if why == "none is parked":
             monkeypatch.setattr(pool, "_parked", deque())
         sandbox.rouse()
-        assert [] == roused
+        assert ([pool._parked[0]] if why is None else []) == roused
         monkeypatch.undo()
         if why == "another program runs":
             sandbox.give_up(started)
 
 
-async def test_a_roused_worker_that_is_gone_hurts_nobody(monkeypatch):
+async def test_a_worker_that_is_gone_is_not_roused_nor_moved(monkeypatch):
+    moved = []
     async with sandbox_of() as sandbox:
         worker = await parked(sandbox)
         idle(sandbox, monkeypatch)
         worker.kill()
         await worker.wait_exit_status()
+        # Its number may be another process's by now.
+        monkeypatch.setattr(placement, "_allow", lambda pid, cores: moved.append(pid))
         sandbox.rouse()
+        monkeypatch.undo()
         assert 1 == (await sandbox.run(program("return 1"))).value
+    assert worker.placement._pid not in moved
 
 
 def test_programs_that_find_the_same_have_the_same_offer_whatever_is_their_own():

@@ -8,6 +8,7 @@ import trio
 import trio.testing
 
 from sandbox.limits import Limits
+from sandbox.stop import Stop
 from sandbox.testing import open_test_sandbox
 from sandbox.vocabulary import Namespace, Program, SandboxSettings
 
@@ -62,7 +63,17 @@ async def test_a_run_that_has_to_wait_is_accepted_before_it_waits():
         release.set()
 
 
-async def test_a_program_that_is_never_sent_is_not_accepted():
+async def test_a_program_that_is_stopped_before_it_is_sent_is_not_accepted():
+    accepted = []
+    stop = Stop()
+    stop.request("enough")
+    for parked in (0, 1):
+        async with open_test_sandbox(settings(parked_workers=parked)) as sandbox:
+            outcome = await sandbox.run(Program("1"), stop=stop, on_accepted=lambda: accepted.append(1))
+        assert ("abort", "enough", []) == (outcome.failure.kind, outcome.failure.message, accepted)
+
+
+async def test_a_program_that_is_too_long_is_not_accepted():
     accepted = []
     limits = Limits(wall_seconds=200, compute_seconds=20, memory_mb=128, max_source_bytes=10)
     async with open_test_sandbox(settings()) as sandbox:

@@ -11,7 +11,7 @@ from asyncio import events
 
 import pytest
 
-from sandbox.worker import batches
+from sandbox.worker import batches, namespaces
 from sandbox.worker.channel import Channel, SupervisorGoneError
 from sandbox.worker.loop import DeadlockError, WireLoop
 from sandbox.worker.namespaces import HostNamespace, complete, make_error_class, never_awaited
@@ -187,7 +187,7 @@ def test_a_batch_that_cannot_be_sent_whole_gives_up_what_has_left_and_leaves_the
     complete(space, {}, 1000)
     batch = batches.Batch("codemode.batch", space)
     encoded_together = batches.encoded_together
-    monkeypatch.setattr(batches, "_FIRST_CALLS", 2)
+    monkeypatch.setattr(namespaces, "_FIRST_CALLS", 2)
 
     def without_memory(calls):
         if len(calls) > 2:
