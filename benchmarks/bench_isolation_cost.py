@@ -2,12 +2,15 @@
 
     python benchmarks/bench_isolation_cost.py [--rounds 20]
 
-Unit: seconds from asking for a worker to the first text its program prints, as the host sees it; in the first
-line to the program's first instruction, which reads the clock that both processes share, and which the text
-brings back. The ways take turns, so that what else the machine does hits all of them alike:
+Unit: seconds from asking for a worker to the first text its program prints, as the host sees it, or to the
+program's first instruction: it reads the clock that both processes share, and the text brings that back. The
+ways take turns, so that what else the machine does hits all of them alike:
 
-    first instruction, locked, and with both walls
-                    as the next row; the second with the language wall as well, which compiles a program first
+    first instruction, locked       in a parked worker behind the kernel wall
+    first instruction, both walls   with the language wall as well, which compiles and judges a program first
+
+and, all of them to the first text:
+
     locked          a parked worker behind the kernel wall
     unlocked        a parked worker without it (limits and deadlines only)
     the difference  of pairs of the two, see below
