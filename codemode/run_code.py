@@ -171,7 +171,11 @@ class RunCodeTool:
             else:
                 async with open_background_nursery() as nursery:
                     nursery.start_soon(_stop_when_cancelled, request.stop)
-                    outcome = await self._run(arguments["code"], request, context)
+                    try:
+                        outcome = await self._run(arguments["code"], request, context)
+                    finally:
+                        # A cancellation has ended the run by now. It goes on when the result is recorded.
+                        nursery.cancel_scope.shield = True
         finally:
             unlink()
         if outcome.failure is not None:

@@ -233,6 +233,9 @@ class CodeService:
             turn.annotate(dispatch, result)
         finally:
             turn.end(result)
+        if request.stop.requested:
+            # When that was a cancellation, it goes on from here.
+            await trio.lowlevel.checkpoint_if_cancelled()
         return result
 
     @staticmethod

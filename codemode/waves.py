@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from tool_bindings.results import ToolResult
     from tool_bindings.scope import Scope
 
+_SHORT_TYPES: Final = frozenset({int, float, bool, type(None)})
+_SHORT_CHARS: Final = 1000
 _SECONDS_PER_TURN: Final = 0.002
 """After this time other tasks have their turn. Arbitrary: a few waves of bodies that do little."""
 
@@ -117,8 +119,12 @@ class Waves:
                     waiting = self._run(member)
                     if waiting is None:
                         self._unrecorded.append(member)
-                        answers.append((member.call, _answer(member.result)))
+                        answers.append((member.call, answer := _answer(member.result)))
                         if member.ended < until and not member.call.cut_off and not is_over():
+                            if not _is_short(answer):
+                                # Counted before the next body runs, which it may be too much for.
+                                yield Step(answers)
+                                answers = []
                             continue
                     self._record_ends()
                     yield Step(answers, waiting, is_turn=True)
@@ -214,6 +220,11 @@ class Waves:
         if self._unrecorded:
             ended, self._unrecorded = self._unrecorded, []
             self._events.record(ended, [])
+
+
+def _is_short(answer: Answer) -> bool:
+    """Return whether an answer surely takes few bytes."""
+    return type(answer) in _SHORT_TYPES or (type(answer) is str and len(answer) <= _SHORT_CHARS)
 
 
 def _answer(result: ToolResult) -> Answer:

@@ -81,9 +81,11 @@ class Batch:
         """Take the next calls, as long as they are of one namespace and may be made."""
         calls = self._calls
         taken = 0
+        # All of those that are taken may have to wait.
+        room = run.limits.max_pending_calls - run.calls_pending
         while calls and calls[0].namespace == namespace and not run.is_over():
-            if taken and run.calls_seen >= run.limits.max_calls:
-                return  # What was taken is served before the run ends for this one.
+            if taken and (taken >= room or run.calls_seen >= run.limits.max_calls):
+                return  # What was taken is served before the next is refused, or the run ends for it.
             request = run.request(calls.popleft(), self)
             if request is not None:
                 taken += 1

@@ -147,6 +147,11 @@ class Run:
         self._tasks: trio.Nursery
 
     @property
+    def calls_pending(self) -> int:
+        """How many calls wait."""
+        return len(self._calls)
+
+    @property
     def reported_its_end(self) -> bool:
         """Whether the program came to its own end, as opposed to having been ended."""
         return self._done is not None

@@ -245,19 +245,17 @@ def _decode_long(payload: bytes) -> JsonValue:
 def parse_messages(messages: list[Any]) -> Iterator[FromWorker]:
     """Rebuild the messages of a frame, when each is asked for.
 
-    Calls that came together, and with nothing else, are a batch, whether or not the worker has said so.
+    Calls that came together are a batch, whether or not the worker has said so.
 
     Raises:
         WireProtocolError: The next one is not a message that a worker of ours sends.
     """
-    if len(messages) > 1 and all(type(message) is list and message[:1] == [CALL] for message in messages):
-        return _parse_together(messages)
-    return map(parse_message, messages)
-
-
-def _parse_together(calls: list[Any]) -> Iterator[Batch]:
-    for start in range(0, len(calls), MAX_BATCH_CALLS):
-        yield Batch(list(map(_parse_call, calls[start : start + MAX_BATCH_CALLS])))
+    for start in range(0, len(messages), MAX_BATCH_CALLS):
+        some = messages[start : start + MAX_BATCH_CALLS]
+        if len(some) > 1 and all(type(message) is list and message[:1] == [CALL] for message in some):
+            yield Batch(list(map(_parse_call, some)))
+        else:
+            yield from map(parse_message, some)
 
 
 def parse_message(message: Any) -> FromWorker:

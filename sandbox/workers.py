@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _READY_FRAME_BYTES: Final = 64 * 1024
 _WARM: Final = values.encode([wire.WARM, None])
 _ROUSE: Final = wire.pack([values.encode([wire.ROUSE, None])])
+_MOST_ROUSED: Final = 50
+"""Times one worker is roused: each takes a millisecond or two of its own CPU bound, which the kernel counts
+from its birth, and of which a second is spare. Mostly the first time is followed by its program."""
 _STATUS_SECONDS: Final = 5.0
 """How long the fork server may take to report a worker that has ended. Arbitrary; 1 ms is usual."""
 
@@ -62,6 +65,7 @@ class Worker:
         self._reported = trio.Event()
         self._ending = trio.Lock()
         self._start_failure: str | None = None
+        self._roused = 0
 
     # ---- told by the fork server's reader
 
@@ -144,7 +148,8 @@ class Worker:
 
     def rouse(self) -> None:
         """Tell it that a program will come within a moment, on a core that this thread does not need."""
-        if self.alive() and self.placement.step_aside():
+        if self._roused < _MOST_ROUSED and self.alive() and self.placement.step_aside():
+            self._roused += 1
             try:
                 self.socket.send(_ROUSE)
             except OSError:

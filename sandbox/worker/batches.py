@@ -18,10 +18,10 @@ from sandbox.worker.namespaces import (
     CallError,
     HostNamespace,
     PendingCall,
-    encoded_together,
     fail,
     in_messages,
     program_line,
+    send_together,
     start,
 )
 
@@ -49,32 +49,21 @@ class Answers:
         self.errors: dict[PendingCall, CallError] = {}
         """What failed."""
 
-    def send(self, calls: list[PendingCall]) -> None:
-        """Send calls in one message; those that the host is not to see for their arguments fail at once."""
-        if (text := encoded_together(calls)) is not None:
-            self._sent(self._loop.send_together([self] * len(calls), text)[0], calls)
-        else:
-            for call in calls:
-                self._send_alone(call)
-
-    def _send_alone(self, call: PendingCall) -> None:
-        function = call._function
-        try:
-            encoded = function._encoded(call._arguments)
-        except CallError as error:
-            _note_sent(call)
-            self._fail(call, error)
-        else:
-            self._sent(self._loop.send_one(self, function._target, encoded, call._line), [call])
-
-    def _sent(self, first_id: int, calls: list[PendingCall]) -> None:
-        for call in calls:
-            _note_sent(call)
+    def send(self, calls: list[tuple[PendingCall, bytes]]) -> None:
+        """Send calls with their arguments in one message."""
+        first_id = send_together(calls, [self] * len(calls))[0]
         if not self._calls:
             self._first_id = first_id
-        # Nobody else makes calls between the messages of a batch, so that all its numbers are in a row.
-        self._calls += calls
+        for call, _ in calls:
+            _note_sent(call)
+            # Nobody else makes calls between the messages of a batch, so that all its numbers are in a row.
+            self._calls.append(call)
         self._left += len(calls)
+
+    def refuse(self, call: PendingCall, error: CallError) -> None:
+        """Take note that the host is not to see a call for its arguments."""
+        _note_sent(call)
+        self._fail(call, error)
 
     async def wait(self) -> None:
         """Wait until all that was sent is answered."""
@@ -130,7 +119,7 @@ class Batch:
         new = list(dict.fromkeys(call for call in pending if call._is_new()))
         answers = Answers(loop)
         try:
-            for some in in_messages(new, loop):
+            for some in in_messages(new, answers.refuse):
                 answers.send(some)
             await answers.wait()
             return [

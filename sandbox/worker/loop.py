@@ -45,6 +45,11 @@ class Waiter(Protocol):
         """Take the message of a call that failed."""
 
 
+def line_text(line: int | None) -> bytes:
+    """Return a program's line as it is sent."""
+    return b"null" if line is None else b"%d" % line
+
+
 class CallFuture(asyncio.Future[Any]):
     """The answer of one host call. Cancelling it tells the host that nobody waits any more."""
 
@@ -270,8 +275,7 @@ class WireLoop(_AbstractLoop):  # type: ignore[misc]  # see above
         if self._broken is not None:
             raise self._broken
         call_id = next(self._call_numbers)
-        where = b"null" if line is None else b"%d" % line
-        self._channel.post(b'["%b",%d,%b,%b,%b]' % (_CALL, call_id, target, arguments, where))
+        self._channel.post(b'["%b",%d,%b,%b,%b]' % (_CALL, call_id, target, arguments, line_text(line)))
         return call_id
 
     def flush(self) -> None:

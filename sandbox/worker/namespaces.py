@@ -17,16 +17,16 @@ from sandbox import values, wire
 from sandbox.facades.appearance import named, renamed
 from sandbox.preflight.spaces import Space
 from sandbox.values import NotJsonError
-from sandbox.worker.loop import CallFuture
+from sandbox.worker.loop import CallFuture, line_text
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from types import FrameType
 
     from sandbox.preflight.spaces import Parameters
     from sandbox.worker.batches import Batch
-    from sandbox.worker.loop import WireLoop
+    from sandbox.worker.loop import Waiter, WireLoop
 
 _MAX_SEARCHED: Final = 10_000
 """Items looked at when a result holds a call that was not awaited. Arbitrary."""
@@ -167,58 +167,79 @@ def start_together(awaitables: tuple[object, ...]) -> list[Any] | None:
 
 
 def _send_all(calls: list[PendingCall]) -> None:
-    loop = calls[0]._function._loop
     # The same call may be there twice.
-    for some in in_messages(list(filter(_is_unsent, dict.fromkeys(calls))), loop):
-        futures: Any = [call._future for call in some]
-        text = encoded_together(some) if len(some) > 1 else None
-        if text is not None:
-            for future, number in zip(futures, loop.send_together(futures, text), strict=True):
-                future.call_id = number
-        else:
-            for call, future in zip(some, futures, strict=True):
-                _send_alone(call, future)
-        for call in some:
-            call._function._unstarted.pop(call, None)
-            call._arguments = None
+    for some in in_messages(filter(_is_unsent, dict.fromkeys(calls)), _fail_alone):
+        futures: Any = [call._future for call, _ in some]
+        for future, number in zip(futures, send_together(some, futures), strict=True):
+            future.call_id = number
+        for call, _ in some:
+            _forget_unsent(call)
 
 
-def in_messages(calls: list[PendingCall], loop: WireLoop) -> Iterator[list[PendingCall]]:
-    """Cut calls into what is sent at a time: the supervisor begins with some while others are written."""
-    begin, size = 0, _FIRST_CALLS
-    while begin < len(calls):
-        if begin:
-            loop.flush()
-        yield calls[begin : begin + size]
-        begin, size = begin + size, wire.MAX_BATCH_CALLS
+def in_messages(
+    calls: Iterable[PendingCall], fail: Callable[[PendingCall, CallError], object]
+) -> Iterator[list[tuple[PendingCall, bytes]]]:
+    """Encode the arguments of calls, and give what is to be sent at a time.
+
+    Args:
+        calls: Calls that have not been sent.
+        fail: Called with those that the host is not to see for their arguments, and why.
+
+    Yields:
+        Calls that fit into one message, each with its arguments.
+    """
+    some: list[tuple[PendingCall, bytes]] = []
+    size, most = 0, _FIRST_CALLS
+    for call in calls:
+        function = call._function
+        try:
+            encoded = function._encoded(call._arguments)
+        except CallError as error:
+            fail(call, error)
+            continue
+        if some and (len(some) >= most or size + len(encoded) > function._max_call_bytes):
+            yield some
+            # The supervisor begins with these while the others are being written.
+            function._loop.flush()
+            some, size, most = [], 0, wire.MAX_BATCH_CALLS
+        some.append((call, encoded))
+        size += len(encoded)
+    if some:
+        yield some
+
+
+def send_together(calls: list[tuple[PendingCall, bytes]], waiters: Sequence[Waiter]) -> list[int]:
+    """Send calls with their arguments in one message, and return their numbers.
+
+    Args:
+        calls: What `in_messages` gives.
+        waiters: For each call, who gets its answer.
+    """
+    loop = calls[0][0]._function._loop
+    if len(calls) == 1:
+        ((call, encoded),) = calls
+        return [loop.send_one(waiters[0], call._function._target, encoded, call._line)]
+    texts = [
+        b"[%b,%b,%b]" % (call._function._target, encoded, line_text(call._line)) for call, encoded in calls
+    ]
+    return loop.send_together(waiters, b"[%b]" % b",".join(texts))
+
+
+def _fail_alone(call: PendingCall, error: CallError) -> None:
+    assert call._future is not None, "it was made for gathering"
+    call._future.set_exception(error)
+    _forget_unsent(call)
+
+
+def _forget_unsent(call: PendingCall) -> None:
+    call._function._unstarted.pop(call, None)
+    call._arguments = None
 
 
 def _is_unsent(call: PendingCall) -> bool:
     """Return whether a call that has a future still has to be sent."""
     future = call._future
     return type(future) is CallFuture and not future.call_id and not future.done()
-
-
-def _send_alone(call: PendingCall, future: CallFuture) -> None:
-    function = call._function
-    try:
-        encoded = function._encoded(call._arguments)
-    except CallError as error:
-        future.set_exception(error)
-    else:
-        function._loop.send_call(future, function._target, encoded, call._line)
-
-
-def encoded_together(calls: list[PendingCall]) -> bytes | None:
-    """Return the text of calls for one message; None when the arguments of each have to be looked at."""
-    try:
-        arguments: Any = values.from_program([call._arguments for call in calls])
-    except NotJsonError:
-        return None
-    text = values.encode(
-        [[*call._function._path, plain, call._line] for call, plain in zip(calls, arguments, strict=True)]
-    )
-    return text if len(text) <= calls[0]._function._max_call_bytes else None
 
 
 def as_coroutine(awaitable: Any) -> Any:

@@ -194,6 +194,22 @@ async def test_cancelling_the_caller_kills_the_worker_and_settles_every_event(re
     assert [] == psutil.Process().children(recursive=True)
 
 
+@pytest.mark.parametrize("parked", [0, 1])
+async def test_a_cancellation_goes_on_when_what_it_ended_is_recorded(registry, parked):
+    events, returned = [], []
+    async with open_service(
+        registry, on_event=events.append, settings=Settings(parked_workers=parked)
+    ) as service:
+        with trio.CancelScope() as scope:
+            await service.run_code("print('said')\nwhile True: pass", on_log=lambda _: scope.cancel())
+            returned.append(1)
+    assert (True, []) == (scope.cancelled_caught, returned)
+    (result,) = [event for event in events if event["type"] == "tool/result"]
+    ((block,),) = [each["content"] for each in result["data"]["message"]["content"]]
+    assert block["text"].startswith("Error: code run failed (abort): cancelled")
+    assert "said" in block["text"]
+
+
 async def test_closing_the_service_aborts_what_runs(registry):
     outcomes = []
     started = trio.Event()

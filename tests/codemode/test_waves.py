@@ -335,6 +335,65 @@ async def test_of_too_many_calls_that_wait_some_are_refused_as_for_single_calls(
 
 
 @TOGETHER
+async def test_a_wave_is_no_larger_than_the_calls_that_may_wait(registry, way):
+    waiting = most = 0
+
+    @registry.tool(concurrency_safe=True)
+    async def hold(n: int) -> int:
+        """Wait with the others."""
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        await trio.sleep(0.01)
+        waiting -= 1
+        return n
+
+    async with open_service(registry, settings=Settings(max_parallel_sub_calls=20)) as service:
+        outcome = await service.run_code(
+            batch("*[tools.hold(n=n) for n in range(10)]", way=way), max_pending_calls=3
+        )
+        quick = await service.run_code(
+            batch("*[tools.note(n=n) for n in range(10)]", way=way), max_pending_calls=3
+        )
+    assert [0, 1, 2] == outcome.result[:3]
+    assert {("error", "hold")} == {tuple(each[:2]) for each in outcome.result[3:]}
+    assert "max_pending_calls" in outcome.result[3][2]
+    assert 3 == most
+    assert [*range(10)] == quick.result
+
+
+@TOGETHER
+async def test_no_body_begins_when_the_results_before_it_were_too_much(registry, ran, way):
+    @registry.tool(concurrency_safe=True)
+    async def much(n: int) -> dict[str, str]:
+        """Return much."""
+        ran.append(n)
+        return {"text": "x" * 100_000}
+
+    async with open_service(registry) as service:
+        outcome = await service.run_code(
+            batch("*[tools.much(n=n) for n in range(10)]", way=way), max_run_bytes=150_000
+        )
+    assert ("call-limit", [0, 1]) == (outcome.failure.kind, ran)
+    assert ["succeeded"] * 2 == [call.status for call in outcome.calls if call.executed]
+
+
+@TOGETHER
+async def test_long_arguments_travel_in_as_many_messages_as_they_need(registry, way):
+    @registry.tool(concurrency_safe=True)
+    async def length(text: str) -> int:
+        """Measure a text."""
+        return len(text)
+
+    calls = [f"tools.length(text='x' * {900 + n})" for n in range(8)]
+    calls[3] = "tools.length(text=object())"
+    async with open_service(registry) as service:
+        outcome = await service.run_code(batch(*calls, way=way), max_call_bytes=2000)
+    assert [900, 901, 902, 904, 905, 906, 907] == [each for each in outcome.result if type(each) is int]
+    assert ["error", "length"] == outcome.result[3][:2]
+
+
+@TOGETHER
 async def test_a_result_over_the_limit_fails_its_call_only(registry, way):
     async with open_service(registry) as service:
         outcome = await service.run_code(

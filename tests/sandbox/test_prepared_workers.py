@@ -417,6 +417,23 @@ async def test_a_worker_is_roused_unless_that_would_take_something_from_others(m
             sandbox.give_up(started)
 
 
+@TWO_CORES
+async def test_a_worker_that_is_roused_for_nothing_again_and_again_keeps_its_cpu_bound(monkeypatch):
+    limits = LIMITS.tightened(compute_seconds=1)
+    async with open_test_sandbox(SandboxSettings(limits=limits, parked_workers=1)) as sandbox:
+        worker = await parked(sandbox)
+        idle(sandbox, monkeypatch)
+        for _ in range(3000):
+            sandbox.rouse()
+            await trio.lowlevel.checkpoint()
+        process = psutil.Process(worker.placement._pid)
+        await eventually(lambda: process.status() == psutil.STATUS_SLEEPING)
+        assert worker._meter.read() < 1
+        source = "import time\nwhile time.process_time() < {}: pass\nreturn 1"
+        spent = worker._meter.read()
+        assert 1 == (await sandbox.run(program(source.format(spent + 0.8)))).value
+
+
 async def test_a_worker_that_is_gone_is_not_roused_nor_moved(monkeypatch):
     moved = []
     async with sandbox_of() as sandbox:

@@ -218,6 +218,14 @@ def test_a_batch_is_never_longer_than_a_worker_of_ours_makes_one():
     assert {len(batch.calls) for batch in batches} <= {wire.MAX_BATCH_CALLS, wire.MAX_BATCH_CALLS - 1}
 
 
+def test_messages_are_looked_at_no_earlier_than_they_are_asked_for():
+    many = [call(number) for number in range(1, 2 * wire.MAX_BATCH_CALLS)]
+    messages = wire.parse_messages([*many, "no message"])
+    assert wire.MAX_BATCH_CALLS == len(next(messages).calls)
+    with pytest.raises(WireProtocolError):
+        list(messages)
+
+
 @pytest.mark.parametrize("broken", [call(0), call(2, line=0), call(2)[:5], ["call"], [], None, "call"])
 def test_a_broken_call_among_others_is_refused(broken):
     with pytest.raises(WireProtocolError):

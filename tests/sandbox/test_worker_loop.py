@@ -14,7 +14,13 @@ import pytest
 from sandbox.worker import batches, namespaces
 from sandbox.worker.channel import Channel, SupervisorGoneError
 from sandbox.worker.loop import DeadlockError, WireLoop
-from sandbox.worker.namespaces import HostNamespace, complete, make_error_class, never_awaited
+from sandbox.worker.namespaces import (
+    HostFunction,
+    HostNamespace,
+    complete,
+    make_error_class,
+    never_awaited,
+)
 
 
 class HostError(Exception):
@@ -186,17 +192,17 @@ def test_a_batch_that_cannot_be_sent_whole_gives_up_what_has_left_and_leaves_the
     )
     complete(space, {}, 1000)
     batch = batches.Batch("codemode.batch", space)
-    encoded_together = batches.encoded_together
+    encode = HostFunction._encoded
     monkeypatch.setattr(namespaces, "_FIRST_CALLS", 2)
 
-    def without_memory(calls):
-        if len(calls) > 2:
+    def without_memory(function, arguments):
+        if arguments["n"] == 3:
             raise MemoryError
-        return encoded_together(calls)
+        return encode(function, arguments)
 
     async def program():
         calls = [space.t(n=n) for n in range(5)]
-        monkeypatch.setattr(batches, "encoded_together", without_memory)
+        monkeypatch.setattr(HostFunction, "_encoded", without_memory)
         with pytest.raises(MemoryError):
             await batch(calls)
         with pytest.raises(asyncio.CancelledError):
