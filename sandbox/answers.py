@@ -116,12 +116,20 @@ def makes_calls(messages: list[Any]) -> bool:
     return any(type(message) is list and message[:1] in _CALL_STARTS for message in messages)
 
 
-def require_bounded_arguments(messages: list[Any], limits: Limits) -> None:
-    """Check the arguments of calls in a long frame; our worker refuses longer ones by itself.
+def decoded_frame(payload: bytes, limits: Limits) -> list[Any]:
+    """Return the messages of a frame as plain JSON values, of calls with bounded arguments.
 
     Raises:
-        WireProtocolError: They are over the bound.
+        WireProtocolError: It is no list of messages, or the arguments of a call are over the bound.
     """
+    messages = wire.decode_payload(payload)
+    if len(payload) > limits.max_call_bytes:
+        _require_bounded_arguments(messages, limits)
+    return messages
+
+
+def _require_bounded_arguments(messages: list[Any], limits: Limits) -> None:
+    # Our worker refuses longer ones by itself.
     for message in messages:
         if not makes_calls([message]):
             continue

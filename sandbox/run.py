@@ -21,10 +21,10 @@ import trio
 
 from sandbox import endings, values, wire
 from sandbox.answers import (
+    decoded_frame,
     error_message,
     makes_calls,
     messages_together,
-    require_bounded_arguments,
     result_message,
     too_many_pending_message,
 )
@@ -314,7 +314,7 @@ class Run:
                 if payload is None:
                     break
                 if len(payload) <= _THREAD_DECODE_BYTES:
-                    decoded = wire.decode_payload(payload)
+                    decoded = decoded_frame(payload, self.limits)
                 else:
                     decoded = await self._decode_in_thread(payload)
                 messages = self._begun(payload, decoded)
@@ -391,7 +391,7 @@ class Run:
         if digits > wire.MAX_LONG_DIGITS:
             self._fail("invalid-output", endings.digits_message(digits))
             return []
-        return await trio.to_thread.run_sync(wire.decode_payload, payload)
+        return await trio.to_thread.run_sync(decoded_frame, payload, self.limits)
 
     def _begun(self, payload: bytes, decoded: list[Any]) -> Iterator[wire.FromWorker]:
         """Charge a frame to the run, if it makes calls, and return its messages."""
@@ -403,8 +403,6 @@ class Run:
             self._pace.interrupt()
         if makes_calls(decoded) if only is None else isinstance(only, (wire.Call, wire.Batch)):
             self._charge(len(payload))
-        if len(payload) > self.limits.max_call_bytes:
-            require_bounded_arguments(decoded, self.limits)
         return wire.parse_messages(decoded) if only is None else iter((only,))
 
     async def _size(self, value: JsonValue) -> int:
