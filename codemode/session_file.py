@@ -69,20 +69,22 @@ class LogFile:
             os.ftruncate(self._descriptor, self.size)
             self._torn = False
         length = len(line)
+        written = os.write(self._descriptor, line)
+        if written < length:
+            self._write_rest(line[written:])
+        self.size += length
+
+    def _write_rest(self, rest: bytes) -> None:
+        # Whatever goes wrong now leaves a part of a line.
+        self._torn = True
         try:
-            written = os.write(self._descriptor, line)
-            while written < length:
-                # Whatever goes wrong now leaves a part of a line.
-                self._torn = True
-                written += os.write(self._descriptor, line[written:])
+            _write_all(self._descriptor, rest)
         except OSError:
-            if self._torn:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(self._descriptor, self.size)
-                    self._torn = False
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, self.size)
+                self._torn = False
             raise
         self._torn = False
-        self.size += length
 
     def sync(self) -> None:
         """Wait until the disk has what was written."""
