@@ -6,6 +6,7 @@ Does not know: workers, frames, how a program is run.
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,13 @@ from tool_bindings.abort import AbortSignal
 from tool_bindings.caller import Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 
     from codemode.events import EventSink
     from codemode.log_shaping import LogShaper
     from codemode.namespace import OfferedTools
     from sandbox.values import JsonValue
+    from sandbox.vocabulary import Step
     from tool_bindings.caller import DispatchToken
     from tool_bindings.pipeline import Dispatch
     from tool_bindings.registry import ToolRegistry
@@ -71,7 +73,6 @@ class Bridge:
         self._registry = registry
         self._call_id = call_id
         self._sink = sink
-        self._events = DispatchEvents(sink, call_id)
         self._scope = scope
         self._lane = Lane(max_parallel)
         self._run_id = run_id
@@ -83,9 +84,23 @@ class Bridge:
         self._log_shaper = log_shaper
         self._numbers = 0
         self._running: dict[str, AbortSignal] = {}
-        self._waves = Waves(
-            registry,
-            scope,
+        self._contexts: list[tuple[int, JsonValue]] = []
+        self._over: str | None = None
+        self.records: list[CallRecord] = []
+        """The receipt, in submission order."""
+        self.concludes_turn = False
+
+    # These are made by the first call that needs them: a run waits for its bridge, and many make no call.
+
+    @functools.cached_property
+    def _events(self) -> DispatchEvents:
+        return DispatchEvents(self._sink, self._call_id)
+
+    @functools.cached_property
+    def _waves(self) -> Waves:
+        return Waves(
+            self._registry,
+            self._scope,
             self._lane,
             self._events,
             self._running,
@@ -95,11 +110,6 @@ class Bridge:
             commit=self._commit,
             abandon=self._stop,
         )
-        self._contexts: list[tuple[int, JsonValue]] = []
-        self._over: str | None = None
-        self.records: list[CallRecord] = []
-        """The receipt, in submission order."""
-        self.concludes_turn = False
 
     def namespace(self, tools: OfferedTools, source: str) -> Namespace:
         """Return what the program calls tools through.
@@ -110,7 +120,7 @@ class Bridge:
         """
         # An around listener may answer a call that the tool itself would refuse.
         judge = not self._registry.policies(self._scope).around
-        many = self._waves.serve if self._log_shaper is None else None
+        many = self._serve_together if self._log_shaper is None else None
         return tools.namespace(source, self._accept, many, judge_arguments=judge)
 
     def close(self, reason: str = RUN_SETTLED) -> None:
@@ -124,6 +134,11 @@ class Bridge:
     def additional_contexts(self) -> tuple[JsonValue, ...]:
         """Return the messages nested calls deferred to the conversation, in submission order."""
         return tuple(context for _, context in sorted(self._contexts, key=lambda item: item[0]))
+
+    def _serve_together(
+        self, calls: Iterator[HostCall], is_over: Callable[[], bool]
+    ) -> Generator[Step, None, None]:
+        return self._waves.serve(calls, is_over)
 
     # ---- one call
 

@@ -21,7 +21,7 @@ from codemode.log_shaping import LogShaper
 from codemode.outcome import failure_text, success_content
 from sandbox.errors import SandboxError
 from sandbox.nursery import open_background_nursery
-from sandbox.vocabulary import ABSENT, Outcome, Program
+from sandbox.vocabulary import ABSENT, Namespace, Outcome, Program
 from tool_bindings.binding import BoundTool
 from tool_bindings.content import text_block
 from tool_bindings.definition import Output, ToolDefinition, ToolRunContext
@@ -125,6 +125,7 @@ class RunCodeTool:
         self._session = session
         self._requests: dict[str, RunRequest] = {}
         self._catalogues = Catalogues()
+        self._known_helpers: tuple[OfferedTools, Namespace] | None = None
         self.log_listeners: list[DispatchLogListener] = []
         """Shape what the log keeps of nested calls; see `log_shaping`."""
         self.bound = BoundTool(
@@ -245,8 +246,17 @@ class RunCodeTool:
 
     def _program(self, source: str, request: RunRequest, bridge: Bridge) -> Program:
         tools = bridge.namespace(request.tools, source)
-        helpers = Helpers(request.tools.definitions, request.on_progress, self._catalogues)
-        return Program(source, (tools, helpers.namespace(tools.name)), request.tools.hints)
+        return Program(source, (tools, self._helpers_of(request, tools.name)), request.tools.hints)
+
+    def _helpers_of(self, request: RunRequest, batches: str) -> Namespace:
+        """Return what the program sees as `codemode`: of runs nobody listens to mostly the same."""
+        known = self._known_helpers
+        if known is not None and known[0] is request.tools and request.on_progress is None:
+            return known[1]
+        helpers = Helpers(request.tools.definitions, request.on_progress, self._catalogues).namespace(batches)
+        if request.on_progress is None:
+            self._known_helpers = request.tools, helpers
+        return helpers
 
     def _bridge(self, request: RunRequest, shaper: LogShaper | None) -> Bridge:
         assert request.token is not None, "the service sets it before the body runs"

@@ -218,8 +218,8 @@ def problem_with(record: Any) -> str | None:
     """
     if not isinstance(record, dict):
         return "is not a JSON object"
-    extra = sorted(set(record) - _ENVELOPE_KEYS)
-    if extra:
+    if not record.keys() <= _ENVELOPE_KEYS:
+        extra = sorted(record.keys() - _ENVELOPE_KEYS)
         return f"has keys an event does not have: {', '.join(map(repr, extra[:5]))}"
     if not _name(record.get("type")):
         return "has no `type`"

@@ -36,6 +36,11 @@ class Placement:
         self._everywhere: set[int] = set()
         self._is_bound = False
 
+    def is_aside(self) -> bool:
+        """Return whether the worker is kept off the core this thread is on now."""
+        current_core = _core_reader()
+        return current_core is not None and current_core() == self._aside_of
+
     def step_aside(self) -> bool:
         """Keep the worker off the core this thread is on now, because both have work to do.
 

@@ -252,6 +252,9 @@ class WorkerPool:
             await trio.sleep(_PAUSE_SECONDS)
         finally:
             self._was_core_idle = is_core_idle()
+            if self._was_core_idle and self._parked:
+                # Mostly the host is still on this core when the next run is asked for.
+                self._parked[0].step_aside()
             self._are_chores_due = False
             leaving, self._leaving = self._leaving, []
             self._refill()

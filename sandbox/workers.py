@@ -146,9 +146,13 @@ class Worker:
             except BlockingIOError:
                 await trio.lowlevel.wait_writable(self.socket)
 
+    def step_aside(self) -> bool:
+        """Keep a parked worker off the core this thread is on; return whether that can be."""
+        return self.alive() and self.placement.step_aside()
+
     def rouse(self) -> None:
         """Tell it that a program will come within a moment, on a core that this thread does not need."""
-        if self._roused < _MOST_ROUSED and self.alive() and self.placement.step_aside():
+        if self._roused < _MOST_ROUSED and (self.placement.is_aside() or self.step_aside()):
             self._roused += 1
             try:
                 self.socket.send(_ROUSE)
