@@ -241,7 +241,13 @@ class Sandbox:
             try:
                 if started is None:
                     offer = self._offer_of(program)
-                    worker = await self._pool.take(WorkerBudget.of(limits), offer)
+                    # A caller may have shielded itself, and whoever makes workers may have been cancelled.
+                    with trio.CancelScope() as waiting:
+                        stop.listen(waiting.cancel)
+                        worker = await self._pool.take(WorkerBudget.of(limits), offer)
+                    stop.listen(None)
+                    if waiting.cancelled_caught:
+                        return _unstarted(Failure("abort", stop.reason))
                     started = self._send(worker, offer, program, limits, at_once=True)
                 return await self._settle(started, stop, on_log, on_accepted)
             finally:

@@ -73,6 +73,26 @@ async def test_a_program_that_is_stopped_before_it_is_sent_is_not_accepted():
         assert ("abort", "enough", []) == (outcome.failure.kind, outcome.failure.message, accepted)
 
 
+async def test_a_run_that_waits_for_its_worker_can_be_stopped_also_behind_a_shield():
+    stop = Stop()
+    outcomes = []
+    async with open_test_sandbox(settings(parked_workers=0)) as sandbox:
+        await sandbox.run(Program("1"))
+
+        async def run():
+            with trio.CancelScope(shield=True):
+                outcomes.append(await sandbox.run(Program("1"), stop=stop))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            while not sandbox._pool._waiting:  # nobody tells us
+                await trio.lowlevel.checkpoint()
+            # Nobody makes a worker any more.
+            sandbox._pool._nursery.cancel_scope.cancel()
+            stop.request("enough")
+    assert [("abort", "enough")] == [(each.failure.kind, each.failure.message) for each in outcomes]
+
+
 async def test_a_program_that_is_too_long_is_not_accepted():
     accepted = []
     limits = Limits(wall_seconds=200, compute_seconds=20, memory_mb=128, max_source_bytes=10)
