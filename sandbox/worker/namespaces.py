@@ -261,7 +261,6 @@ class HostFunction:
         "_make_error",
         "_max_call_bytes",
         "_noun",
-        "_path",
         "_positional",
         "_program_file",
         "_signature",
@@ -278,7 +277,6 @@ class HostFunction:
         self._positional: list[str] = namespace._positional.get(member, [])
         self._eager = member in namespace._eager
         self._signature = signature
-        self._path = (namespace._name, member)
         self._target = values.encode(namespace._name) + b"," + values.encode(member)
         self._make_error: Callable[[str], BaseException] = namespace._error_factory(member)
         self._unstarted = namespace._unstarted
